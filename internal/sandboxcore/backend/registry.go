@@ -1,0 +1,17 @@
+// Copyright (c) The terraform-provider-sandboxio authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package backend is the one registry of backends: adding one is a line here.
+package backend
+
+import (
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
+)
+
+// All returns every backend, in the order in which documentation shows them.
+func All() []sandboxcore.Factory {
+	return []sandboxcore.Factory{
+		docker.Factory(),
+		fake.Factory(),
+	}
+}
