@@ -31,8 +31,8 @@ type Offer struct {
 	// them is refused. Resources of Template are what is then in effect.
 	CapsFromTemplate bool
 	Template         TemplateInfo
-	// MaxCPU is in cores and MaxMemoryMB, MinMemoryMB in MiB; zero: no limit known.
-	MaxCPU                   float64
+	// MinCPU and MaxCPU are in cores, MinMemoryMB and MaxMemoryMB in MiB; zero: no limit known.
+	MinCPU, MaxCPU           float64
 	MinMemoryMB, MaxMemoryMB int64
 	// DiskRefusal says why disk_mb can't be enforced, or is "" where it can.
 	DiskRefusal string
@@ -158,6 +158,10 @@ func admitResources(errs *problems, want Resources, offer Offer) Resources {
 	if offer.MaxCPU > 0 && cpu > offer.MaxCPU {
 		errs.add(Configurationf("resources.cpu", fmt.Sprintf("Ask for %v or less.", offer.MaxCPU),
 			"%v cores are asked for, and the %s backend has %v", cpu, offer.Backend, offer.MaxCPU))
+	}
+	if cpu < offer.MinCPU {
+		errs.add(Configurationf("resources.cpu", fmt.Sprintf("Ask for %v or more.", offer.MinCPU),
+			"%v cores are asked for, and the %s backend gives no less than %v", cpu, offer.Backend, offer.MinCPU))
 	}
 	if offer.MaxMemoryMB > 0 && memory > offer.MaxMemoryMB {
 		errs.add(Configurationf("resources.memory_mb", fmt.Sprintf("Ask for %d or less.", offer.MaxMemoryMB),

@@ -9,3 +9,7 @@
 // stands in one place and every backend obeys it. [Create] and [With] are the two
 // ways to bring a sandbox to life, and both tear down what falls short.
 package sandboxcore
+
+// Version is the version of this program, which labels what it makes. The release
+// build sets it.
+var Version = "dev"

@@ -1,0 +1,137 @@
+// Copyright (c) The terraform-provider-sandboxio authors
+// SPDX-License-Identifier: MPL-2.0
+
+package docker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/embedded"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
+)
+
+const (
+	// minMemoryMB is what the engine itself refuses to go below.
+	minMemoryMB = 6
+	minCPU      = 0.01
+	// pidsLimit is every sandbox's cap of processes and threads.
+	pidsLimit = 512
+)
+
+const capabilities = sandboxcore.RunCommand | sandboxcore.Streaming | sandboxcore.Filesystem |
+	sandboxcore.UploadDownload | sandboxcore.NetworkPolicies
+
+// inPlace are the fields that Update changes; the engine can't change the others.
+var inPlace = []string{"resources.cpu", "resources.memory_mb"}
+
+// Resolve says what Create would make of spec.
+func (b *Backend) Resolve(ctx context.Context, spec sandboxcore.Spec) (sandboxcore.Resolved, error) {
+	// What can be refused without an engine is, so that it's refused also where none answers.
+	if err := spec.Validate(); err != nil {
+		return sandboxcore.Resolved{}, err
+	}
+	conn, err := b.connect(ctx)
+	if err != nil {
+		return sandboxcore.Resolved{}, err
+	}
+	if _, err := embedded.For(conn.info.Architecture); err != nil {
+		return sandboxcore.Resolved{}, sandboxcore.Errorf(sandboxcore.KindConfiguration, "the engine at %s can't run sandboxes: %w", conn.api.DaemonHost(), err)
+	}
+	offer := conn.offer()
+	if !spec.Template.IsZero() {
+		offer.Template, err = conn.lookup(ctx, spec.Template)
+		// An image that isn't there yet is pulled by Create; an image id can't be.
+		if err != nil && (spec.Template.ID != "" || !sandboxcore.Is(err, sandboxcore.KindNotFound)) {
+			return sandboxcore.Resolved{}, err
+		}
+	}
+	if cpu, ok := spec.Resources.CPU.Get(); ok && nanoCPUs(cpu) != cpu*1e9 {
+		return sandboxcore.Resolved{}, sandboxcore.Configurationf("resources.cpu", "Write at most nine decimals.", "the engine counts cpu in billionths of a core, and %v isn't a whole number of them", cpu)
+	}
+	return sandboxcore.Admit(spec, offer)
+}
+
+// nanoCPUs is the whole number of billionths of a core.
+func nanoCPUs(cpu float64) float64 { return math.Round(cpu * 1e9) }
+
+func (c *connection) offer() sandboxcore.Offer {
+	return sandboxcore.Offer{
+		Backend:          Name,
+		Capabilities:     capabilities,
+		Tiers:            tiers(c.info),
+		MinCPU:           minCPU,
+		MaxCPU:           float64(c.info.NCPU),
+		MinMemoryMB:      minMemoryMB,
+		MaxMemoryMB:      c.info.MemTotal >> 20,
+		DiskRefusal:      diskRefusal(c.info),
+		GPURefusal:       gpuRefusal(c.info),
+		AllowListRefusal: "it has no filter between a sandbox and the network, so it can allow all or nothing",
+		IngressRefusal:   "ports need a closed network segment and a relay, which this version doesn't make yet",
+		EgressEnforcement: map[sandboxcore.Egress]string{
+			sandboxcore.EgressDeny:  "no network interface",
+			sandboxcore.EgressAllow: "shared bridge without traffic between sandboxes",
+		},
+		Enforcement: sandboxcore.Enforcement{CPU: "cgroup", Memory: "cgroup, swap included", Disk: "storage driver quota", Pids: fmt.Sprintf("cgroup, %d", pidsLimit)},
+		InPlace:     inPlace,
+	}
+}
+
+// tiers are those of the runtimes that this version can drive, the default runtime
+// first. A runtime's tier is told by what it is, never by the name it is registered under.
+func tiers(info system.Info) []sandboxcore.TierOffer {
+	var offers []sandboxcore.TierOffer
+	for name, runtime := range info.Runtimes {
+		if isRunc(cmp.Or(runtime.Path, runtime.Type, name)) {
+			offers = append(offers, sandboxcore.TierOffer{Tier: sandboxcore.TierContainer, Runtime: name})
+		}
+	}
+	slices.SortFunc(offers, func(a, b sandboxcore.TierOffer) int {
+		return cmp.Or(-cmp.Compare(btoi(a.Runtime == info.DefaultRuntime), btoi(b.Runtime == info.DefaultRuntime)), cmp.Compare(a.Runtime, b.Runtime))
+	})
+	return offers
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// isRunc knows the runtimes that share the host's kernel by their program or shim.
+func isRunc(program string) bool {
+	switch path.Base(program) {
+	case "runc", "crun", "io.containerd.runc.v2", "io.containerd.runtime.v1.linux":
+		return true
+	}
+	return false
+}
+
+// diskRefusal says why a disk cap isn't enforced. It trusts drivers only that were
+// seen to enforce it: newer engines accept the option and ignore it.
+func diskRefusal(info system.Info) string {
+	if info.Driver == "btrfs" {
+		return ""
+	}
+	return fmt.Sprintf("its storage driver %q has no quota that is known to hold", info.Driver)
+}
+
+func gpuRefusal(info system.Info) string {
+	names := make([]string, 0, len(info.Runtimes))
+	for name := range info.Runtimes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if slices.Contains(names, "nvidia") {
+		return "gpus are not driven by this version yet"
+	}
+	return "no gpu runtime is registered, only " + strings.Join(names, ", ")
+}
