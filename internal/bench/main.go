@@ -110,7 +110,11 @@ func build(ctx context.Context, dir string) error {
 
 func sandboxes(n int) string {
 	return fmt.Sprintf(`
-terraform { required_providers { sandboxio = { source = "sandboxio/sandboxio" } } }
+terraform {
+  required_providers {
+    sandboxio = { source = "sandboxio/sandboxio" }
+  }
+}
 provider "sandboxio" {
   default_backend = "docker"
   owner           = "bench"
@@ -125,7 +129,11 @@ resource "sandboxio_sandbox" "s" {
 
 func nothings(n int) string {
 	return fmt.Sprintf(`
-terraform { required_providers { null = { source = "sandboxio/null" } } }
+terraform {
+  required_providers {
+    null = { source = "sandboxio/null" }
+  }
+}
 resource "null_thing" "s" {
   count = %d
   image = %q

@@ -19,7 +19,7 @@ const cleanupTimeout = 60 * time.Second
 // error, so that the caller can remember it.
 func Create(ctx context.Context, b Backend, spec Spec, warn func(Warning)) (Sandbox, error) {
 	if spec.Template.IsZero() {
-		return nil, Configuration("image", "there is nothing to make a sandbox from", "Set exactly one of image and template_id.")
+		return nil, NoTemplate()
 	}
 	resolved, err := b.Resolve(ctx, spec)
 	if err != nil {

@@ -15,6 +15,11 @@ type Template struct {
 // IsZero says that the template isn't known (yet).
 func (t Template) IsZero() bool { return t == Template{} }
 
+// NoTemplate is the refusal of a sandbox that names nothing to be made from.
+func NoTemplate() *Error {
+	return Configuration("image", "there is nothing to make a sandbox from", "Set exactly one of image and template_id.")
+}
+
 func (t Template) validate(errs *problems) {
 	const remedy = "Set exactly one of image and template_id."
 	switch {

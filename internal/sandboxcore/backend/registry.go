@@ -6,12 +6,12 @@ package backend
 
 import (
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore/backend/docker"
 )
 
 // All returns every backend, in the order in which documentation shows them.
 func All() []sandboxcore.Factory {
 	return []sandboxcore.Factory{
 		docker.Factory(),
-		fake.Factory(),
 	}
 }
