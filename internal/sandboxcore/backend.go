@@ -83,3 +83,16 @@ func WarnUnverified(backend string, tier IsolationTier, warn func(Warning)) {
 		Detail:  fmt.Sprintf("Nothing documented says how the %s backend isolates a sandbox from its host and neighbours (%s). Don't run untrusted code in it.", backend, UnverifiedIsolationWarning),
 	})
 }
+
+// Matches says whether a sandbox of this owner with these labels is selected.
+func (f Filter) Matches(owner string, labels map[string]string) bool {
+	if f.Owner != "" && f.Owner != owner {
+		return false
+	}
+	for key, want := range f.Labels.Map() {
+		if got, ok := labels[key]; !ok || got != want {
+			return false
+		}
+	}
+	return true
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ErrorKind tells errors apart by what a caller can do about them.
@@ -34,6 +35,8 @@ const (
 	KindIsolationShortfall ErrorKind = "IsolationShortfall"
 	// KindBackendUnavailable: the backend can't be reached or didn't answer; nothing is known about the sandbox.
 	KindBackendUnavailable ErrorKind = "BackendUnavailable"
+	// KindTooManyRequests: the backend took no more requests for now; see RetryAfter.
+	KindTooManyRequests ErrorKind = "TooManyRequests"
 	// KindBackend: the backend refused for a reason of its own.
 	KindBackend ErrorKind = "BackendError"
 )
@@ -48,6 +51,8 @@ type Error struct {
 	Reason string
 	// Remedy says what to do instead, or is "".
 	Remedy string
+	// RetryAfter is how long the backend asks to wait (KindTooManyRequests); zero: it didn't say.
+	RetryAfter time.Duration
 	// Err is the cause, or nil.
 	Err error
 }
@@ -82,6 +87,11 @@ func Configurationf(field, remedy, reason string, args ...any) *Error {
 // NotSupported returns a CapabilityNotSupported error.
 func NotSupported(field, reason, remedy string) *Error {
 	return &Error{Kind: KindCapabilityNotSupported, Field: field, Reason: reason, Remedy: remedy}
+}
+
+// WrongOwner is the refusal to reap a sandbox of another owner.
+func WrongOwner(id, is, asked string) *Error {
+	return Configurationf("owner", "Name the owner whose sandboxes are to be reaped.", "sandbox %s belongs to %q, not to %q", id, is, asked)
 }
 
 // Errorf returns an error of kind k. A %w verb sets the cause.

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ func main() {
 	var allowed []string
 	flag.Func("allow-skip", "a `text` in the reason of a skip that is fine; may be repeated", func(text string) error {
 		if strings.TrimSpace(text) == "" {
-			return fmt.Errorf("an empty text would allow every skip")
+			return errors.New("an empty text would allow every skip")
 		}
 		allowed = append(allowed, text)
 		return nil

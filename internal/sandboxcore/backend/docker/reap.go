@@ -6,7 +6,6 @@ package docker
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -107,7 +106,7 @@ func (b *Backend) Reap(ctx context.Context, owner, id string) error {
 		return err
 	}
 	if is := inspected.Config.Labels[labelOwner]; owner == "" || is != owner {
-		return sandboxcore.Configuration("owner", fmt.Sprintf("sandbox %s belongs to %q, not to %q", id, is, owner), "Name the owner whose sandboxes are to be reaped.")
+		return sandboxcore.WrongOwner(id, is, owner)
 	}
 	return conn.kill(ctx, inspected.ID, networkOf(inspected).Egress)
 }
