@@ -1,0 +1,467 @@
+// Copyright (c) The terraform-provider-sandboxio authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore/backend/fake"
+)
+
+// The tests in this file's company speak to the provider in process, as Terraform
+// does, in milliseconds. What the CLI makes of it is for the acceptance tests.
+
+// stub is a fake with an offer that a test may change.
+type stub struct {
+	*fake.Backend
+	offer func(*sandboxcore.Offer)
+	fail  error
+
+	mu   sync.Mutex
+	made map[string]sandboxcore.Resolved
+}
+
+// stubSandbox is as it was resolved.
+type stubSandbox struct {
+	sandboxcore.Sandbox
+	resolved sandboxcore.Resolved
+}
+
+func (s stubSandbox) Capabilities() sandboxcore.Capability { return s.resolved.Capabilities }
+
+func (s stubSandbox) Info() sandboxcore.Info {
+	info := s.Sandbox.Info()
+	info.Enforcement = s.resolved.Enforcement
+	return info
+}
+
+func (s *stub) Create(ctx context.Context, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
+	sandbox, err := s.Backend.Create(ctx, spec, resolved)
+	return s.as(sandbox, err, &resolved)
+}
+
+func (s *stub) Update(ctx context.Context, id string, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
+	sandbox, err := s.Backend.Update(ctx, id, spec, resolved)
+	return s.as(sandbox, err, &resolved)
+}
+
+func (s *stub) Get(ctx context.Context, id string) (sandboxcore.Sandbox, error) {
+	sandbox, err := s.Backend.Get(ctx, id)
+	return s.as(sandbox, err, nil)
+}
+
+func (s *stub) as(sandbox sandboxcore.Sandbox, err error, resolved *sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resolved != nil {
+		s.made[sandbox.ID()] = *resolved
+	}
+	return stubSandbox{sandbox, s.made[sandbox.ID()]}, nil
+}
+
+func (s *stub) Resolve(_ context.Context, spec sandboxcore.Spec) (sandboxcore.Resolved, error) {
+	if s.fail != nil {
+		return sandboxcore.Resolved{}, s.fail
+	}
+	offer := sandboxcore.Offer{
+		Backend: "stub", Capabilities: sandboxcore.RunCommand | sandboxcore.NetworkPolicies,
+		Tiers:       []sandboxcore.TierOffer{{Tier: sandboxcore.TierContainer, Runtime: "runc"}},
+		MaxCPU:      2,
+		MinMemoryMB: 6, MaxMemoryMB: 4096,
+		DiskRefusal: "no quota", AllowListRefusal: "no filter", IngressRefusal: "no relay",
+		EgressEnforcement: map[sandboxcore.Egress]string{sandboxcore.EgressDeny: "no network", sandboxcore.EgressAllow: "bridge"},
+		Enforcement:       sandboxcore.Enforcement{CPU: "cgroup", Memory: "cgroup", Disk: "quota", Pids: "cgroup"},
+		InPlace:           []string{"resources.cpu", "resources.memory_mb"},
+	}
+	if spec.Template.Image != "" {
+		offer.Template.ID = "sha256:" + spec.Template.Image
+	}
+	if s.offer != nil {
+		s.offer(&offer)
+	}
+	return sandboxcore.Admit(spec, offer)
+}
+
+// harness is one provider process.
+type harness struct {
+	t       *testing.T
+	server  tfprotov6.ProviderServer
+	schema  *tfprotov6.GetProviderSchemaResponse
+	backend *stub
+	opened  int
+}
+
+// object is a configuration in Go's terms: nil is null, and unknown is unknown.
+type object = map[string]any
+
+type unknownValue struct{}
+
+var unknown = unknownValue{}
+
+func newHarness(t *testing.T, providerConfig object) *harness {
+	t.Helper()
+	h := &harness{t: t, backend: &stub{Backend: fake.New(t.TempDir()), made: map[string]sandboxcore.Resolved{}}}
+	factories := []sandboxcore.Factory{{
+		Name:           "stub",
+		Settings:       []sandboxcore.Setting{{Name: "host", Kind: sandboxcore.StringSetting}, {Name: "refuse", Kind: sandboxcore.BoolSetting}},
+		SandboxOptions: []sandboxcore.Setting{{Name: "read_only", Kind: sandboxcore.BoolSetting}, {Name: "caps", Kind: sandboxcore.StringListSetting}},
+		Open: func(s sandboxcore.Settings) (sandboxcore.Backend, error) {
+			h.opened++
+			if s.Bool("refuse") {
+				return nil, sandboxcore.Configuration("stub.refuse", "it was told to refuse", "Don't.")
+			}
+			return h.backend, nil
+		},
+	}, fake.Factory()}
+	server, err := providerserver.NewProtocol6WithError(New(factories)())()
+	h.must(err)
+	h.server = server
+	h.schema, err = server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	h.must(err)
+	if providerConfig == nil {
+		providerConfig = object{"default_backend": "stub"}
+	}
+	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: h.encode(h.schema.Provider, h.value(h.schema.Provider, providerConfig))})
+	h.must(err)
+	h.noErrors(configured.Diagnostics)
+	return h
+}
+
+func (h *harness) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *harness) noErrors(diags []*tfprotov6.Diagnostic) {
+	h.t.Helper()
+	if found := problems(diags); len(found) > 0 {
+		h.t.Fatalf("diagnostics: %v", found)
+	}
+}
+
+// problems are the errors among diags, each as "path: summary: detail".
+func problems(diags []*tfprotov6.Diagnostic) (found []string) {
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			p := ""
+			if d.Attribute != nil {
+				for _, step := range d.Attribute.Steps() {
+					switch step := step.(type) {
+					case tftypes.AttributeName:
+						p += "." + string(step)
+					case tftypes.ElementKeyInt:
+						p += fmt.Sprintf("[%d]", int64(step))
+					case tftypes.ElementKeyString:
+						p += fmt.Sprintf("[%q]", string(step))
+					}
+				}
+			}
+			found = append(found, strings.TrimPrefix(p, ".")+": "+d.Summary+": "+d.Detail)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (h *harness) value(schema *tfprotov6.Schema, o object) tftypes.Value {
+	return toValue(h.t, schema.ValueType(), o)
+}
+
+func toValue(t *testing.T, typ tftypes.Type, v any) tftypes.Value {
+	t.Helper()
+	switch v.(type) {
+	case nil:
+		return tftypes.NewValue(typ, nil)
+	case unknownValue:
+		return tftypes.NewValue(typ, tftypes.UnknownValue)
+	}
+	switch typ := typ.(type) {
+	case tftypes.Object:
+		given := v.(object)
+		for name := range given {
+			if _, ok := typ.AttributeTypes[name]; !ok {
+				t.Fatalf("there is no attribute %q", name)
+			}
+		}
+		values := map[string]tftypes.Value{}
+		for name, inner := range typ.AttributeTypes {
+			values[name] = toValue(t, inner, given[name])
+		}
+		return tftypes.NewValue(typ, values)
+	case tftypes.Map:
+		values := map[string]tftypes.Value{}
+		for name, inner := range v.(object) {
+			values[name] = toValue(t, typ.ElementType, inner)
+		}
+		return tftypes.NewValue(typ, values)
+	case tftypes.List:
+		values := []tftypes.Value{}
+		for _, inner := range v.([]any) {
+			values = append(values, toValue(t, typ.ElementType, inner))
+		}
+		return tftypes.NewValue(typ, values)
+	}
+	return tftypes.NewValue(typ, v)
+}
+
+// toGo is the inverse of toValue.
+func toGo(t *testing.T, v tftypes.Value) any {
+	t.Helper()
+	if !v.IsKnown() {
+		return unknown
+	}
+	if v.IsNull() {
+		return nil
+	}
+	var err error
+	switch typ := v.Type(); {
+	case typ.Is(tftypes.String):
+		var s string
+		err = v.As(&s)
+		return s
+	case typ.Is(tftypes.Bool):
+		var b bool
+		err = v.As(&b)
+		return b
+	case typ.Is(tftypes.Number):
+		f := new(big.Float)
+		err = v.As(f)
+		n, _ := f.Float64()
+		return n
+	case typ.Is(tftypes.List{}):
+		var inner []tftypes.Value
+		err = v.As(&inner)
+		list := []any{}
+		for _, e := range inner {
+			list = append(list, toGo(t, e))
+		}
+		return list
+	default:
+		var inner map[string]tftypes.Value
+		err = v.As(&inner)
+		o := object{}
+		for name, e := range inner {
+			o[name] = toGo(t, e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+}
+
+func (h *harness) encode(schema *tfprotov6.Schema, v tftypes.Value) *tfprotov6.DynamicValue {
+	h.t.Helper()
+	encoded, err := tfprotov6.NewDynamicValue(schema.ValueType(), v)
+	h.must(err)
+	return &encoded
+}
+
+func (h *harness) decode(schema *tfprotov6.Schema, v *tfprotov6.DynamicValue) tftypes.Value {
+	h.t.Helper()
+	decoded, err := v.Unmarshal(schema.ValueType())
+	h.must(err)
+	return decoded
+}
+
+// resourceUnderTest is one resource in the hands of a harness, as Terraform keeps it.
+type resourceUnderTest struct {
+	*harness
+	typeName string
+	schema   *tfprotov6.Schema
+	state    tftypes.Value
+	private  []byte
+}
+
+func (h *harness) resource(typeName string) *resourceUnderTest {
+	schema := h.schema.ResourceSchemas[typeName]
+	return &resourceUnderTest{harness: h, typeName: typeName, schema: schema, state: tftypes.NewValue(schema.ValueType(), nil)}
+}
+
+func (r *resourceUnderTest) validate(config object) []string {
+	r.t.Helper()
+	resp, err := r.server.ValidateResourceConfig(r.t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: r.typeName, Config: r.encode(r.schema, r.value(r.schema, config)),
+	})
+	r.must(err)
+	return problems(resp.Diagnostics)
+}
+
+// planned is the answer to a plan.
+type planned struct {
+	after    object
+	value    tftypes.Value
+	replaces []string
+	problems []string
+	warnings []string
+	private  []byte
+}
+
+func (r *resourceUnderTest) plan(config object) planned {
+	r.t.Helper()
+	given := r.value(r.schema, config)
+	resp, err := r.server.PlanResourceChange(r.t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: r.typeName, Config: r.encode(r.schema, given), PriorState: r.encode(r.schema, r.state),
+		ProposedNewState: r.encode(r.schema, r.proposed(given)), PriorPrivate: r.private,
+	})
+	r.must(err)
+	p := planned{problems: problems(resp.Diagnostics), private: resp.PlannedPrivate}
+	for _, d := range resp.Diagnostics {
+		if d.Severity == tfprotov6.DiagnosticSeverityWarning {
+			p.warnings = append(p.warnings, d.Summary)
+		}
+	}
+	for _, path := range resp.RequiresReplace {
+		name := ""
+		for _, step := range path.Steps() {
+			name += "." + fmt.Sprint(step)
+		}
+		p.replaces = append(p.replaces, strings.NewReplacer(`AttributeName("`, "", `")`, "").Replace(strings.TrimPrefix(name, ".")))
+	}
+	slices.Sort(p.replaces)
+	p.replaces = slices.Compact(p.replaces)
+	if len(p.problems) == 0 {
+		p.value = r.decode(r.schema, resp.PlannedState)
+		p.after, _ = toGo(r.t, p.value).(object)
+	}
+	return p
+}
+
+// proposed is what Terraform proposes: the configuration, with the prior value where
+// it says nothing about a computed attribute.
+func (r *resourceUnderTest) proposed(config tftypes.Value) tftypes.Value {
+	return propose(r.t, r.schema.Block.Attributes, config, r.state)
+}
+
+func propose(t *testing.T, attributes []*tfprotov6.SchemaAttribute, config, prior tftypes.Value) tftypes.Value {
+	t.Helper()
+	var given, before map[string]tftypes.Value
+	if err := config.As(&given); err != nil {
+		t.Fatal(err)
+	}
+	if !prior.IsNull() {
+		if err := prior.As(&before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proposed := map[string]tftypes.Value{}
+	for _, a := range attributes {
+		v := given[a.Name]
+		was, ok := before[a.Name]
+		if !ok {
+			was = tftypes.NewValue(v.Type(), nil)
+		}
+		switch {
+		case v.IsNull() && a.Computed:
+			v = was
+		case a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeSingle && v.IsKnown() && !v.IsNull():
+			v = propose(t, a.NestedType.Attributes, v, was)
+		}
+		proposed[a.Name] = v
+	}
+	return tftypes.NewValue(config.Type(), proposed)
+}
+
+// apply plans and applies, and checks what Terraform checks: nothing of a known plan
+// may come out otherwise.
+func (r *resourceUnderTest) apply(config object) (object, []string) {
+	r.t.Helper()
+	p := r.plan(config)
+	if len(p.problems) > 0 {
+		r.t.Fatalf("plan: %v", p.problems)
+	}
+	if len(p.replaces) > 0 {
+		r.t.Fatalf("plan: replaced by %v", p.replaces)
+	}
+	resp, err := r.server.ApplyResourceChange(r.t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: r.typeName, Config: r.encode(r.schema, r.value(r.schema, config)), PriorState: r.encode(r.schema, r.state),
+		PlannedState: r.encode(r.schema, p.value), PlannedPrivate: p.private,
+	})
+	r.must(err)
+	r.state, r.private = r.decode(r.schema, resp.NewState), resp.Private
+	after, _ := toGo(r.t, r.state).(object)
+	if found := problems(resp.Diagnostics); len(found) > 0 {
+		return after, found
+	}
+	for name, want := range p.after {
+		if !sameWherePlanned(want, after[name]) {
+			r.t.Errorf("%s: planned %v, made %v", name, want, after[name])
+		}
+	}
+	return after, nil
+}
+
+func sameWherePlanned(plan, made any) bool {
+	switch plan := plan.(type) {
+	case unknownValue:
+		return made != unknown
+	case object:
+		inner, ok := made.(object)
+		if !ok || len(inner) != len(plan) {
+			return false
+		}
+		for name := range plan {
+			if !sameWherePlanned(plan[name], inner[name]) {
+				return false
+			}
+		}
+		return true
+	}
+	return fmt.Sprint(plan) == fmt.Sprint(made)
+}
+
+// read refreshes the state, which is nil where the sandbox is gone.
+func (r *resourceUnderTest) read() (object, []string) {
+	r.t.Helper()
+	resp, err := r.server.ReadResource(r.t.Context(), &tfprotov6.ReadResourceRequest{TypeName: r.typeName, CurrentState: r.encode(r.schema, r.state), Private: r.private})
+	r.must(err)
+	if found := problems(resp.Diagnostics); len(found) > 0 {
+		return nil, found
+	}
+	r.state = r.decode(r.schema, resp.NewState)
+	after, _ := toGo(r.t, r.state).(object)
+	return after, nil
+}
+
+func (r *resourceUnderTest) destroy() []string {
+	r.t.Helper()
+	null := tftypes.NewValue(r.schema.ValueType(), nil)
+	resp, err := r.server.ApplyResourceChange(r.t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: r.typeName, Config: r.encode(r.schema, null), PriorState: r.encode(r.schema, r.state), PlannedState: r.encode(r.schema, null),
+	})
+	r.must(err)
+	r.state = r.decode(r.schema, resp.NewState)
+	return problems(resp.Diagnostics)
+}
+
+func (r *resourceUnderTest) importID(id string) []string {
+	r.t.Helper()
+	resp, err := r.server.ImportResourceState(r.t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: r.typeName, ID: id})
+	r.must(err)
+	if found := problems(resp.Diagnostics); len(found) > 0 {
+		return found
+	}
+	r.state = r.decode(r.schema, resp.ImportedResources[0].State)
+	return nil
+}
+
+func configureRequest(h *harness, config object) *tfprotov6.ConfigureProviderRequest {
+	return &tfprotov6.ConfigureProviderRequest{Config: h.encode(h.schema.Provider, h.value(h.schema.Provider, config))}
+}
