@@ -22,16 +22,22 @@ type pathChecker interface {
 }
 
 // report adds err to diags: each of the core's errors at the attribute that it
-// blames, where schema has it.
+// blames, where schema has it. Terraform finds a line only for a whole attribute of a
+// resource and shows the resource's own for a path into one, so that is what gets the
+// error, and the summary has the rest.
 func report(ctx context.Context, diags *diag.Diagnostics, schema pathChecker, summary string, err error) {
 	for _, e := range sandboxcore.Errors(err) {
 		headline := summary + ": " + string(e.Kind)
-		if p, ok := fieldPath(e.Field); ok {
-			if _, missing := schema.TypeAtPath(ctx, p); !missing.HasError() {
-				diags.AddAttributeError(p, headline, explain(e))
+		p, ok := fieldPath(e.Field)
+		if ok && len(p.Steps()) > 1 || e.Field != "" && !ok {
+			headline += " at " + e.Field
+		}
+		if ok {
+			_, missing := schema.TypeAtPath(ctx, p)
+			if root, isName := p.Steps()[0].(path.PathStepAttributeName); isName && !missing.HasError() {
+				diags.AddAttributeError(path.Root(string(root)), headline, explain(e))
 				continue
 			}
-			headline += " (" + e.Field + ")"
 		}
 		diags.AddError(headline, explain(e))
 	}

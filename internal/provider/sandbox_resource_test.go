@@ -93,7 +93,11 @@ func TestPlanRefuses(t *testing.T) {
 			if len(found) == 0 {
 				found = r.plan(config).problems
 			}
-			if len(found) != 1 || !strings.HasPrefix(found[0], test.at+": ") || !strings.Contains(found[0], test.says) {
+			root, nested := test.at, ""
+			if i := strings.IndexAny(test.at, ".["); i > 0 {
+				root, nested = test.at[:i], " at "+test.at+": "
+			}
+			if len(found) != 1 || !strings.HasPrefix(found[0], root+": ") || !strings.Contains(found[0], nested) || !strings.Contains(found[0], test.says) {
 				t.Errorf("got %q, want one at %s that says %q", found, test.at, test.says)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -251,8 +252,7 @@ func (r *templateResource) Delete(context.Context, resource.DeleteRequest, *reso
 func (r *templateResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	ctx, cancel := context.WithTimeout(withLog(ctx), defaultReadTimeout)
 	defer cancel()
-	var state templateModel
-	resp.Diagnostics.Append(resp.State.Get(ctx, &state)...)
+	state := templateModel{Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{"create": types.StringType})}}
 	name, what, err := sandboxcore.ParseID(req.ID)
 	var info sandboxcore.TemplateInfo
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
 )
 
-// Get looks at a sandbox by its container's id or name.
+// Get looks at a sandbox by its container's id or name, or by its own name if no other has the same.
 func (b *Backend) Get(ctx context.Context, id string) (sandboxcore.Sandbox, error) {
 	conn, err := b.connect(ctx)
 	if err != nil {
@@ -32,6 +32,11 @@ func (b *Backend) Get(ctx context.Context, id string) (sandboxcore.Sandbox, erro
 // inspect refuses what isn't a sandbox of ours.
 func (c *connection) inspect(ctx context.Context, id string) (container.InspectResponse, error) {
 	inspected, err := c.api.ContainerInspect(ctx, id)
+	if isNotFound(err) {
+		if named := c.byName(ctx, id); named != "" {
+			inspected, err = c.api.ContainerInspect(ctx, named)
+		}
+	}
 	if err != nil {
 		return inspected, failed(err, "looking at sandbox %s", id)
 	}
@@ -39,6 +44,15 @@ func (c *connection) inspect(ctx context.Context, id string) (container.InspectR
 		return inspected, sandboxcore.Configurationf("id", "Name a sandbox that sandboxio made.", "container %s is not managed by sandboxio", id)
 	}
 	return inspected, nil
+}
+
+// byName returns the id of the only sandbox that was given this name, or "".
+func (c *connection) byName(ctx context.Context, name string) string {
+	found, err := c.api.ContainerList(ctx, container.ListOptions{All: true, Filters: roleFilter(roleSandbox, labelName+"="+name)})
+	if err != nil || len(found) != 1 || name == "" {
+		return ""
+	}
+	return found[0].ID
 }
 
 // describe is all that the engine says of a sandbox.
