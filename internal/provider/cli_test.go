@@ -1,0 +1,262 @@
+// Copyright (c) The terraform-provider-sandboxio authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// These acceptance tests drive the CLI by hand: the testing library refreshes on its
+// own between steps, and can't kill a provider.
+
+// binaries is a folder with the provider built from this checkout, and a CLI
+// configuration that uses it.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sandboxio-acc-")
+	if err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-sandboxio"), "../..").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	rc := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"sandboxio/sandboxio\" = %q\n  }\n  direct {}\n}\n", dir)
+	return dir, os.WriteFile(filepath.Join(dir, "dev.tfrc"), []byte(rc), 0o600)
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := binaries(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// cli is a configuration in a folder of its own.
+type cli struct {
+	accTest
+	dir string
+}
+
+func newCLI(t *testing.T, body string) cli {
+	t.Helper()
+	a := newAccTest(t)
+	c := cli{a, t.TempDir()}
+	c.write(body)
+	t.Cleanup(func() {
+		c.terraform(0, "destroy", "-auto-approve")
+		if left := c.containers(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+	return c
+}
+
+func (c cli) write(body string) {
+	c.Helper()
+	config := "terraform {\n  required_providers {\n    sandboxio = { source = \"sandboxio/sandboxio\" }\n  }\n}\n" + c.config(body)
+	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(config), 0o600); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c cli) command(args ...string) *exec.Cmd {
+	c.Helper()
+	dir, err := binaries()
+	if err != nil {
+		c.Fatal(err)
+	}
+	program := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	if program == "" {
+		program = "terraform"
+	}
+	cmd := exec.Command(program, append(args, "-no-color", "-input=false")...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "dev.tfrc"), "CHECKPOINT_DISABLE=1")
+	return cmd
+}
+
+// terraform runs the CLI, expects this exit code, and returns what it printed.
+func (c cli) terraform(code int, args ...string) string {
+	c.Helper()
+	cmd := c.command(args...)
+	out, err := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		c.Fatalf("%v: exit code %d, want %d: %v\n%s", args, got, code, err, out)
+	}
+	return string(out)
+}
+
+// Whatever was done to the sandbox outside, an exec that hangs on it breaks neither
+// plan nor apply nor destroy.
+func TestAccStoppedAndPausedAreHealedInPlace(t *testing.T) {
+	for state, do := range map[string]string{"stopped": "stop", "paused": "pause", "killed": "kill"} {
+		t.Run(state, func(t *testing.T) {
+			c := newCLI(t, sandbox("")+execIn("command = [\"echo\", \"hi\"]"))
+			c.terraform(0, "apply", "-auto-approve")
+			id := c.one()
+			docker(t, do, id)
+			if plan := c.terraform(2, "plan", "-detailed-exitcode"); !strings.Contains(plan, "updated in-place") || !strings.Contains(plan, "0 to add, 1 to change, 0 to destroy") {
+				t.Errorf("plan:\n%s", plan)
+			}
+			c.terraform(0, "apply", "-auto-approve")
+			if c.one() != id || docker(t, "inspect", "-f", "{{.State.Status}}", id) != "running" {
+				t.Errorf("%s is not running again", id)
+			}
+			c.terraform(0, "plan", "-detailed-exitcode")
+			docker(t, do, id)
+			c.terraform(0, "destroy", "-auto-approve")
+			if left := c.containers(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+func TestAccUnreachableEngineKeepsState(t *testing.T) {
+	c := newCLI(t, sandbox(""))
+	c.terraform(0, "apply", "-auto-approve")
+	before, err := os.ReadFile(filepath.Join(c.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"destroy", "-auto-approve"}} {
+		cmd := c.command(args...)
+		cmd.Env = append(cmd.Env, "DOCKER_HOST=unix:///none/docker.sock")
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "BackendUnavailable") || !strings.Contains(string(out), "/none/docker.sock") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	if after, err := os.ReadFile(filepath.Join(c.dir, "terraform.tfstate")); err != nil || string(after) != string(before) {
+		t.Errorf("the state changed: %v\n%s", err, after)
+	}
+}
+
+// The provider's configuration depends on something that doesn't exist yet: the plan
+// works, and contacts nothing.
+func TestAccUnknownProviderConfiguration(t *testing.T) {
+	c := newCLI(t, sandbox(""))
+	config, err := os.ReadFile(filepath.Join(c.dir, "main.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := docker(t, "context", "inspect", "-f", "{{.Endpoints.docker.Host}}")
+	unknown := strings.Replace(string(config), "default_backend = \"docker\"", "default_backend = \"docker\"\n  docker = { host = terraform_data.host.output }", 1) +
+		fmt.Sprintf("resource \"terraform_data\" \"host\" {\n  input = %q\n}\n", host)
+	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(unknown), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := c.command("plan")
+	cmd.Env = append(cmd.Env, "DOCKER_HOST=unix:///none/docker.sock") // no default either
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	c.terraform(0, "apply", "-auto-approve")
+	c.terraform(0, "plan", "-detailed-exitcode")
+}
+
+func fleet(n int) string {
+	return fmt.Sprintf("resource \"sandboxio_sandbox\" \"s\" {\n  count = %d\n  image = %q\n  resources = { cpu = 0.5, memory_mb = 64 }\n}\n", n, image)
+}
+
+func TestAccTwentyAtOnce(t *testing.T) {
+	c := newCLI(t, fleet(20))
+	c.terraform(0, "apply", "-auto-approve", "-parallelism=10")
+	if n := len(c.containers()); n != 20 {
+		t.Errorf("%d containers", n)
+	}
+	c.terraform(0, "plan", "-detailed-exitcode", "-parallelism=10")
+	c.terraform(0, "destroy", "-auto-approve", "-parallelism=10")
+	if n := len(c.containers()); n != 0 {
+		t.Errorf("%d containers are left", n)
+	}
+}
+
+// The provider is killed with no time to clean up. Whatever is left is labelled, so it
+// can be found, and the next apply needs no hand work.
+func TestAccKilledProvider(t *testing.T) {
+	c := newCLI(t, fleet(10))
+	before := strings.Fields(docker(t, "ps", "-aq", "--no-trunc"))
+	apply := c.command("apply", "-auto-approve")
+	if err := apply.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for len(c.containers()) < 3 {
+		if time.Now().After(deadline) {
+			t.Fatal("no container in a minute")
+		}
+	}
+	killed := 0
+	for _, pid := range processesOf(t, filepath.Join(dir, "terraform-provider-sandboxio")) {
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	if err := apply.Wait(); err == nil || killed == 0 {
+		t.Errorf("killed %d providers, and the apply ended with %v", killed, err)
+	}
+	left := c.containers()
+	// Every container that came since is among those: nothing is there that reaping
+	// couldn't find by its label.
+	for _, id := range strings.Fields(docker(t, "ps", "-aq", "--no-trunc")) {
+		if !slices.Contains(left, id) && !slices.Contains(before, id) {
+			t.Errorf("%s is there, and not labelled as the owner's", id)
+		}
+	}
+	c.terraform(0, "apply", "-auto-approve")
+	c.terraform(0, "plan", "-detailed-exitcode")
+	c.terraform(0, "destroy", "-auto-approve")
+	for _, id := range c.containers() {
+		if !slices.Contains(left, id) {
+			t.Errorf("%s is neither in the state nor from before", id)
+		}
+		docker(t, "rm", "-f", "-v", id) // what reap is for
+	}
+}
+
+// processesOf are the processes that run this program.
+func processesOf(t *testing.T, program string) (pids []int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && target == program {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func TestAccPlanShowsLineOfEachRefusal(t *testing.T) {
+	c := newCLI(t, sandbox("resources = {\n  cpu = 1000\n}\nrequire_isolation = \"gvisor\""))
+	plan := c.terraform(1, "plan")
+	for _, line := range []string{`: resources = \{`, `: require_isolation = "gvisor"`} {
+		if !regexp.MustCompile(`on main\.tf line \d+.*\n +\d+` + line).MatchString(plan) {
+			t.Errorf("no line %q in\n%s", line, plan)
+		}
+	}
+	c.write("")
+}
