@@ -60,7 +60,9 @@ func runInit(expires int64, argv []string) {
 					os.Exit(code)
 				}
 			case main != 0:
-				_ = syscall.Kill(-main, s.(syscall.Signal))
+				if s, ok := s.(syscall.Signal); ok { // on Linux always
+					_ = syscall.Kill(-main, s)
+				}
 			case s == syscall.SIGTERM, s == syscall.SIGINT, s == syscall.SIGQUIT:
 				os.Exit(0)
 			}

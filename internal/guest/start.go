@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -49,13 +50,13 @@ func lookPath(name string) (string, *failure) {
 
 func startError(name string, err error) *failure {
 	f := &failure{protocol.Other, "cannot start \"" + name + "\": " + err.Error()}
-	switch err {
-	case syscall.ENOENT:
+	switch {
+	case errors.Is(err, syscall.ENOENT):
 		f.reason = protocol.NotFound
 		if _, statErr := os.Stat(name); statErr == nil {
 			f.message += " (it is there, so its interpreter or loader isn't)"
 		}
-	case syscall.EACCES, syscall.EPERM:
+	case errors.Is(err, os.ErrPermission):
 		f.reason = protocol.Permission
 	}
 	return f
@@ -67,34 +68,19 @@ func terminalOf(err error) protocol.Terminal {
 		return protocol.Terminal{Outcome: protocol.Exited}
 	}
 	t := protocol.Terminal{Outcome: protocol.Failed, Message: err.Error()}
-	if f, ok := err.(*failure); ok {
+	if f, ok := errors.AsType[*failure](err); ok {
 		t.Reason = f.reason
 		return t
 	}
-	for {
-		u, ok := err.(interface{ Unwrap() error })
-		if !ok {
-			break
-		}
-		err = u.Unwrap()
-	}
-	switch err {
-	case syscall.ENOENT, os.ErrNotExist:
-		t.Reason = protocol.NotFound
-	case syscall.EACCES, syscall.EPERM:
-		t.Reason = protocol.Permission
-	case syscall.EEXIST:
-		t.Reason = protocol.Exists
-	case syscall.EISDIR:
-		t.Reason = protocol.IsDir
-	case syscall.ENOTDIR:
-		t.Reason = protocol.NotDir
-	case syscall.EROFS:
-		t.Reason = protocol.ReadOnly
-	case syscall.ENOSPC, syscall.EDQUOT:
-		t.Reason = protocol.NoSpace
-	case syscall.ECONNREFUSED:
-		t.Reason = protocol.Refused
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		t.Reason = reasons[errno]
 	}
 	return t
+}
+
+var reasons = map[syscall.Errno]protocol.Reason{
+	syscall.ENOENT: protocol.NotFound, syscall.EACCES: protocol.Permission, syscall.EPERM: protocol.Permission,
+	syscall.EEXIST: protocol.Exists, syscall.EISDIR: protocol.IsDir, syscall.ENOTDIR: protocol.NotDir,
+	syscall.EROFS: protocol.ReadOnly, syscall.ENOSPC: protocol.NoSpace, syscall.EDQUOT: protocol.NoSpace,
+	syscall.ECONNREFUSED: protocol.Refused,
 }

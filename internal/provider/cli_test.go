@@ -215,7 +215,7 @@ func TestAccKilledProvider(t *testing.T) {
 	left := c.containers()
 	// Every container that came since is among those: nothing is there that reaping
 	// couldn't find by its label.
-	for _, id := range strings.Fields(docker(t, "ps", "-aq", "--no-trunc")) {
+	for id := range strings.FieldsSeq(docker(t, "ps", "-aq", "--no-trunc")) {
 		if !slices.Contains(left, id) && !slices.Contains(before, id) {
 			t.Errorf("%s is there, and not labelled as the owner's", id)
 		}

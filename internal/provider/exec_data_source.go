@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -161,7 +162,7 @@ func (m execModel) toCommand() (sandboxcore.Command, error) {
 		if m.Interpreter.IsNull() {
 			interpreter = []string{"sh", "-c"}
 		}
-		cmd.Argv = append(interpreter, m.Script.ValueString())
+		cmd.Argv = slices.Concat(interpreter, []string{m.Script.ValueString()})
 	default:
 		argv, all := stringList(m.Command)
 		if all {

@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
@@ -38,7 +39,7 @@ func (h tflogHandler) Handle(ctx context.Context, record slog.Record) error {
 }
 
 func (h tflogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return tflogHandler{append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
+	return tflogHandler{append(slices.Clip(h.attrs), attrs...)}
 }
 
 // WithGroup is not used by the core: its attributes are flat.

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -142,9 +143,7 @@ func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			attributes[f.Name] = sandboxOptions(f)
 		}
 	}
-	for name, attribute := range computedSandboxAttributes() {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, computedSandboxAttributes())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An isolated sandbox. Every security-relevant value is concrete in the plan, and what the backend can't honour is refused there. " +
 			"A sandbox that was stopped or paused outside is started again in place; one that is gone is planned anew.",

@@ -400,7 +400,7 @@ func TestDrift(t *testing.T) {
 			t.Fatal(found)
 		}
 		healed, found := r.apply(basic)
-		if found != nil || healed["resources"].(object)["cpu"] != 1.0 {
+		if found != nil || as[object](t, healed["resources"])["cpu"] != 1.0 {
 			t.Errorf("%v %v", found, healed["resources"])
 		}
 	})
@@ -517,7 +517,7 @@ func TestImport(t *testing.T) {
 	}
 	for _, id := range []any{made["id"], "stub/n"} {
 		r := h.resource(sandboxType)
-		if found := r.importID(id.(string)); found != nil {
+		if found := r.importID(as[string](t, id)); found != nil {
 			t.Fatal(found)
 		}
 		if _, found := r.read(); found != nil {

@@ -194,7 +194,7 @@ func toValue(t *testing.T, typ tftypes.Type, v any) tftypes.Value {
 	}
 	switch typ := typ.(type) {
 	case tftypes.Object:
-		given := v.(object)
+		given := as[object](t, v)
 		for name := range given {
 			if _, ok := typ.AttributeTypes[name]; !ok {
 				t.Fatalf("there is no attribute %q", name)
@@ -207,13 +207,13 @@ func toValue(t *testing.T, typ tftypes.Type, v any) tftypes.Value {
 		return tftypes.NewValue(typ, values)
 	case tftypes.Map:
 		values := map[string]tftypes.Value{}
-		for name, inner := range v.(object) {
+		for name, inner := range as[object](t, v) {
 			values[name] = toValue(t, typ.ElementType, inner)
 		}
 		return tftypes.NewValue(typ, values)
 	case tftypes.List:
 		values := []tftypes.Value{}
-		for _, inner := range v.([]any) {
+		for _, inner := range as[[]any](t, v) {
 			values = append(values, toValue(t, typ.ElementType, inner))
 		}
 		return tftypes.NewValue(typ, values)
@@ -230,41 +230,46 @@ func toGo(t *testing.T, v tftypes.Value) any {
 	if v.IsNull() {
 		return nil
 	}
-	var err error
 	switch typ := v.Type(); {
 	case typ.Is(tftypes.String):
-		var s string
-		err = v.As(&s)
-		return s
+		return get[string](t, v)
 	case typ.Is(tftypes.Bool):
-		var b bool
-		err = v.As(&b)
-		return b
+		return get[bool](t, v)
 	case typ.Is(tftypes.Number):
-		f := new(big.Float)
-		err = v.As(f)
+		f := get[big.Float](t, v)
 		n, _ := f.Float64()
 		return n
 	case typ.Is(tftypes.List{}):
-		var inner []tftypes.Value
-		err = v.As(&inner)
 		list := []any{}
-		for _, e := range inner {
+		for _, e := range get[[]tftypes.Value](t, v) {
 			list = append(list, toGo(t, e))
 		}
 		return list
 	default:
-		var inner map[string]tftypes.Value
-		err = v.As(&inner)
 		o := object{}
-		for name, e := range inner {
+		for name, e := range get[map[string]tftypes.Value](t, v) {
 			o[name] = toGo(t, e)
-		}
-		if err != nil {
-			t.Fatal(err)
 		}
 		return o
 	}
+}
+
+func get[T any](t *testing.T, v tftypes.Value) T {
+	t.Helper()
+	var got T
+	if err := v.As(&got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func as[T any](t *testing.T, v any) T {
+	t.Helper()
+	got, ok := v.(T)
+	if !ok {
+		t.Fatalf("%v is a %T", v, v)
+	}
+	return got
 }
 
 func (h *harness) encode(schema *tfprotov6.Schema, v tftypes.Value) *tfprotov6.DynamicValue {
@@ -329,11 +334,11 @@ func (r *resourceUnderTest) plan(config object) planned {
 		}
 	}
 	for _, path := range resp.RequiresReplace {
-		name := ""
+		var names []string
 		for _, step := range path.Steps() {
-			name += "." + fmt.Sprint(step)
+			names = append(names, string(as[tftypes.AttributeName](r.t, step)))
 		}
-		p.replaces = append(p.replaces, strings.NewReplacer(`AttributeName("`, "", `")`, "").Replace(strings.TrimPrefix(name, ".")))
+		p.replaces = append(p.replaces, strings.Join(names, "."))
 	}
 	slices.Sort(p.replaces)
 	p.replaces = slices.Compact(p.replaces)

@@ -31,7 +31,11 @@ func InitArgs(expires time.Time) []string {
 // ExecArgs is the command line of one execution. A zero timeout is none; an empty
 // dir is the sandbox's own.
 func ExecArgs(timeout time.Duration, dir string, argv []string) []string {
-	return append([]string{Path, "exec", strconv.FormatInt(timeout.Milliseconds(), 10), dir}, argv...)
+	millis := timeout.Milliseconds()
+	if timeout > 0 && timeout%time.Millisecond != 0 {
+		millis++ // rounded down, a short timeout would be none
+	}
+	return append([]string{Path, "exec", strconv.FormatInt(millis, 10), dir}, argv...)
 }
 
 // The command lines of the file operations. Paths are absolute.

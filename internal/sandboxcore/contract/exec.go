@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -93,7 +94,7 @@ func testRunCommand(t *testing.T, s *suite) {
 		for _, size := range []int{0, 5, 3 << 20} {
 			cmd := s.sh("wc -c")
 			cmd.Stdin = []byte(strings.Repeat("x", size))
-			if got := exec(t, cmd); strings.TrimSpace(got.Stdout) != fmt.Sprint(size) {
+			if got := exec(t, cmd); strings.TrimSpace(got.Stdout) != strconv.Itoa(size) {
 				t.Errorf("%d bytes in: %q", size, got.Stdout)
 			}
 		}

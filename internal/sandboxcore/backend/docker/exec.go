@@ -268,9 +268,8 @@ func (p *process) terminal(payload []byte) (sandboxcore.ExecResult, error) {
 
 // cut says why a stream ended without its terminal frame.
 func (p *process) cut(err error) error {
-	var foreign *protocol.ForeignError
 	text := p.engineText.String()
-	if errors.As(err, &foreign) {
+	if foreign, ok := errors.AsType[*protocol.ForeignError](err); ok {
 		text = foreign.Text + text
 	}
 	if cause := context.Cause(p.ctx); cause != nil {

@@ -63,9 +63,11 @@ func (c *connection) lookup(ctx context.Context, t sandboxcore.Template) (sandbo
 	} else if _, err := reference.ParseAnyReference(ref); err != nil {
 		return sandboxcore.TemplateInfo{}, sandboxcore.Configurationf(field, "Write it like \"debian:bookworm-slim\".", "%q is not an image reference", ref)
 	}
-	found, ok := c.images.Load(ref)
+	cached, _ := c.images.Load(ref)
+	inspected, ok := cached.(image.InspectResponse)
 	if !ok {
-		inspected, err := c.api.ImageInspect(ctx, ref)
+		var err error
+		inspected, err = c.api.ImageInspect(ctx, ref)
 		if isNotFound(err) {
 			return sandboxcore.TemplateInfo{}, &sandboxcore.Error{
 				Kind: sandboxcore.KindNotFound, Field: field,
@@ -76,9 +78,7 @@ func (c *connection) lookup(ctx context.Context, t sandboxcore.Template) (sandbo
 			return sandboxcore.TemplateInfo{}, failed(err, "looking at image %s", ref)
 		}
 		c.images.Store(ref, inspected)
-		found = inspected
 	}
-	inspected := found.(image.InspectResponse)
 	if have, want := embedded.Architecture(inspected.Architecture), embedded.Architecture(c.info.Architecture); have != want && have != "" {
 		return sandboxcore.TemplateInfo{}, sandboxcore.Configurationf(field, "Use an image for "+want+".", "image %q is for %s, and the engine runs %s", ref, have, want)
 	}
