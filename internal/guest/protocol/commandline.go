@@ -32,7 +32,7 @@ func InitArgs(expires time.Time) []string {
 // dir is the sandbox's own.
 func ExecArgs(timeout time.Duration, dir string, argv []string) []string {
 	millis := timeout.Milliseconds()
-	if timeout > 0 && timeout%time.Millisecond != 0 {
+	if timeout%time.Millisecond != 0 {
 		millis++ // rounded down, a short timeout would be none
 	}
 	return append([]string{Path, "exec", strconv.FormatInt(millis, 10), dir}, argv...)

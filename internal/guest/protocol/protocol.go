@@ -13,11 +13,9 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
-	"strconv"
 	"sync"
 )
 
@@ -33,19 +31,16 @@ const (
 
 // The frames of the guest.
 const (
-	Hello  Kind = 'S' // payload: the magic and the version
+	Hello  Kind = 'S' // payload: magic and version
 	Stdout Kind = 'o'
 	Stderr Kind = 'e'
-	End    Kind = 't' // payload: an encoded Terminal; nothing follows it
+	End    Kind = 't' // payload: an encoded Terminal
 	// Ack says that one StdinData frame was passed on.
 	Ack Kind = 'a'
 )
 
 const (
-	magic = "sandboxio-guest\x00"
-	// version is one digit. A sandbox keeps the guest that it was made with, so a client
-	// may meet an older one.
-	version = "1"
+	magic = "sandboxio-guest\x001"
 	// MaxData is the most payload that a data frame carries, in bytes.
 	MaxData = 64 << 10
 	// maxFrame bounds what a reader accepts, in bytes.
@@ -65,17 +60,12 @@ type Frame struct {
 	Payload []byte
 }
 
-// Writer writes frames. It is safe for concurrent use. An error is final: whatever a
-// failed write left behind is no place for another frame.
+// Writer writes frames. It is safe for concurrent use.
 type Writer struct {
 	mu  sync.Mutex
 	w   io.Writer
 	buf []byte
-	err error
 }
-
-// ErrEnded is the error of a Writer after its terminal frame.
-var ErrEnded = errors.New("the terminal frame was written already")
 
 // NewWriter returns a Writer on w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
@@ -87,23 +77,15 @@ func (w *Writer) Write(kind Kind, payload []byte) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.err
-	}
 	w.buf = append(w.buf[:0], byte(kind))
 	w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(len(payload)))
 	w.buf = append(w.buf, payload...)
-	if _, w.err = w.w.Write(w.buf); w.err != nil {
-		return w.err
-	}
-	if kind == End {
-		w.err = ErrEnded
-	}
-	return nil
+	_, err := w.w.Write(w.buf)
+	return err
 }
 
 // WriteHello writes the guest's first frame.
-func (w *Writer) WriteHello() error { return w.Write(Hello, []byte(magic+version)) }
+func (w *Writer) WriteHello() error { return w.Write(Hello, []byte(magic)) }
 
 // WriteData writes data as frames of kind, each of at most MaxData.
 func (w *Writer) WriteData(kind Kind, data []byte) error {
@@ -129,23 +111,14 @@ type Reader struct {
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
 // NewGuestReader returns a Reader of the guest's frames. Its first Next consumes the
-// hello; it fails with a [*ForeignError] where there is none, and with a
-// [*VersionError] where it is that of another version.
+// hello, and is a [*ForeignError] where there is none.
 func NewGuestReader(r io.Reader) *Reader { return &Reader{r: r, greet: true} }
 
 // ForeignError says that something else than the guest spoke: an engine that
 // couldn't start it.
 type ForeignError struct{ Text string }
 
-func (e *ForeignError) Error() string { return "not the guest helper: " + e.Text }
-
-// VersionError says that the sandbox's guest speaks another version of the protocol.
-type VersionError struct{ Version string }
-
-func (e *VersionError) Error() string {
-	return "the sandbox was made by another version of sandboxio: its guest helper speaks protocol version " +
-		strconv.Quote(e.Version) + ", not " + version + "; replace the sandbox"
-}
+func (e *ForeignError) Error() string { return "not the guest: " + e.Text }
 
 // ErrMalformed is a frame that no writer of this package wrote.
 var ErrMalformed = errors.New("malformed frame")
@@ -161,36 +134,29 @@ func (r *Reader) Next() (Frame, error) {
 	if _, err := io.ReadFull(r.r, r.header[:]); err != nil {
 		return Frame{}, err
 	}
-	length := binary.BigEndian.Uint32(r.header[1:])
-	if length > maxFrame {
+	n := int(binary.BigEndian.Uint32(r.header[1:]))
+	if n > maxFrame {
 		return Frame{}, ErrMalformed
 	}
-	n := int(length)
 	if cap(r.buf) < n {
 		r.buf = make([]byte, n, max(n, MaxData))
 	}
 	r.buf = r.buf[:n]
 	if _, err := io.ReadFull(r.r, r.buf); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF // after a header it is the middle of a frame
-		}
-		return Frame{}, err
+		return Frame{}, io.ErrUnexpectedEOF
 	}
 	return Frame{Kind(r.header[0]), r.buf}, nil
 }
 
 func (r *Reader) readHello() error {
-	prefix := append([]byte{byte(Hello), 0, 0, 0, byte(len(magic + version))}, magic...)
-	got := make([]byte, len(prefix)+len(version))
+	want := append([]byte{byte(Hello), 0, 0, 0, byte(len(magic))}, magic...)
+	got := make([]byte, len(want))
 	n, err := io.ReadFull(r.r, got)
+	if err == nil && string(got) == string(want) {
+		return nil
+	}
 	if n == 0 {
 		return err
-	}
-	if spoken, ok := bytes.CutPrefix(got, prefix); ok && err == nil {
-		if string(spoken) != version {
-			return &VersionError{Version: string(spoken)}
-		}
-		return nil
 	}
 	rest, _ := io.ReadAll(io.LimitReader(r.r, maxForeign-int64(n)))
 	return &ForeignError{Text: string(append(got[:n], rest...))}

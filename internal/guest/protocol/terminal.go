@@ -3,18 +3,14 @@
 
 package protocol
 
-import (
-	"encoding/binary"
-	"time"
-)
+import "encoding/binary"
 
 // Outcome is how an execution ended.
 type Outcome byte
 
 // The outcomes.
 const (
-	// Exited: Code is the exit code, 128+Signal if a signal ended the program. A file
-	// operation or a probe that succeeded exits with 0.
+	// Exited: Code is the exit code, 128+signal for a signal.
 	Exited Outcome = iota + 1
 	// TimedOut: the timeout passed, and the process tree was killed.
 	TimedOut
@@ -41,52 +37,46 @@ const (
 	ReadOnly
 	NoSpace
 	Refused
-	NotEmpty
 )
 
 // Terminal is the last thing that the guest says.
 type Terminal struct {
 	Outcome Outcome
 	Reason  Reason
-	Code    int // exit code, 0 to 255
-	Signal  int // the signal that ended the program, or 0
+	Code    int
 	Message string
 }
 
 // WriteEnd writes the terminal frame.
 func (w *Writer) WriteEnd(t Terminal) error {
-	payload := []byte{byte(t.Outcome), byte(t.Reason), byte(t.Code), byte(t.Signal)}
+	payload := []byte{byte(t.Outcome), byte(t.Reason)}
+	payload = binary.BigEndian.AppendUint32(payload, uint32(t.Code))
 	return w.Write(End, append(payload, t.Message...))
 }
 
 // DecodeTerminal decodes the payload of an End frame.
 func DecodeTerminal(payload []byte) (Terminal, error) {
-	if len(payload) < 4 {
+	if len(payload) < 6 {
 		return Terminal{}, ErrMalformed
 	}
 	return Terminal{
 		Outcome: Outcome(payload[0]), Reason: Reason(payload[1]),
-		Code: int(payload[2]), Signal: int(payload[3]), Message: string(payload[4:]),
+		Code: int(int32(binary.BigEndian.Uint32(payload[2:]))), Message: string(payload[6:]),
 	}, nil
 }
 
 // Entry is one file of a listing.
 type Entry struct {
 	// Path is as the client wrote it, with the name appended in a listing.
-	Path    string
-	Size    int64 // bytes
-	ModTime time.Time
-	Mode    uint32 // permission bits
-	IsDir   bool
+	Path  string
+	Size  int64
+	Mode  uint32 // permission bits
+	IsDir bool
 }
-
-// entryLen is the length of an encoded entry without its path, in bytes.
-const entryLen = 8 + 8 + 4 + 1 + 4
 
 // AppendEntry appends the encoding of e to b.
 func AppendEntry(b []byte, e Entry) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Size))
-	b = binary.BigEndian.AppendUint64(b, uint64(e.ModTime.UnixNano()))
 	b = binary.BigEndian.AppendUint32(b, e.Mode)
 	dir := byte(0)
 	if e.IsDir {
@@ -101,21 +91,16 @@ func AppendEntry(b []byte, e Entry) []byte {
 func DecodeEntries(b []byte) ([]Entry, error) {
 	var entries []Entry
 	for len(b) > 0 {
-		if len(b) < entryLen {
+		if len(b) < 17 {
 			return nil, ErrMalformed
 		}
-		e := Entry{
-			Size:    int64(binary.BigEndian.Uint64(b)),
-			ModTime: time.Unix(0, int64(binary.BigEndian.Uint64(b[8:]))),
-			Mode:    binary.BigEndian.Uint32(b[16:]),
-			IsDir:   b[20] == 1,
-		}
-		length := binary.BigEndian.Uint32(b[21:])
-		b = b[entryLen:]
-		if uint64(length) > uint64(len(b)) {
+		e := Entry{Size: int64(binary.BigEndian.Uint64(b)), Mode: binary.BigEndian.Uint32(b[8:]), IsDir: b[12] == 1}
+		n := int(binary.BigEndian.Uint32(b[13:]))
+		b = b[17:]
+		if n > len(b) {
 			return nil, ErrMalformed
 		}
-		e.Path, b = string(b[:length]), b[length:]
+		e.Path, b = string(b[:n]), b[n:]
 		entries = append(entries, e)
 	}
 	return entries, nil
