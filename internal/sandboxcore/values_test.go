@@ -23,8 +23,8 @@ func TestValueObjectsAreFrozen(t *testing.T) {
 		if !typ.Comparable() {
 			t.Errorf("%s isn't comparable", typ)
 		}
-		for i := range typ.NumField() {
-			switch f := typ.Field(i); f.Type.Kind() {
+		for f := range typ.Fields() {
+			switch f.Type.Kind() {
 			case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Func, reflect.Chan:
 				t.Errorf("%s.%s can be changed through a copy", typ, f.Name)
 			}
@@ -35,7 +35,7 @@ func TestValueObjectsAreFrozen(t *testing.T) {
 func TestValueObjectsAreEqualByValue(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	for name, make := range map[string]func(variant string) any{
+	for name, value := range map[string]func(variant string) any{
 		"Resources":     func(v string) any { return Resources{CPU: Some(1.5), GPU: Some(v)} },
 		"NetworkPolicy": func(v string) any { return NetworkPolicy{Allow: TupleOf("a", v), IngressPorts: TupleOf(1, 2)} },
 		"RichOutput":    func(v string) any { return RichOutput{"text/html", v} },
@@ -45,10 +45,10 @@ func TestValueObjectsAreEqualByValue(t *testing.T) {
 		},
 		"ExecResult": func(v string) any { return ExecResult{Stdout: v, Results: Some(TupleOf(RichOutput{"a", "b"}))} },
 	} {
-		if make("x") != make(string([]byte("x"))) {
+		if value("x") != value(string([]byte("x"))) {
 			t.Errorf("%s: equal values aren't ==", name)
 		}
-		if make("x") == make("y") {
+		if value("x") == value("y") {
 			t.Errorf("%s: different values are ==", name)
 		}
 	}
