@@ -260,3 +260,54 @@ func TestAccPlanShowsLineOfEachRefusal(t *testing.T) {
 	}
 	c.write("")
 }
+
+// Every example is applied, planned again without a change, and destroyed. The one of
+// the provider alone names an engine's address, so it's only validated.
+func TestAccExamples(t *testing.T) {
+	newAccTest(t)
+	var folders []string
+	for _, pattern := range []string{"provider", "resources/*", "data-sources/*", "scenarios/*"} {
+		found, err := filepath.Glob(filepath.Join("../../examples", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no examples in %s, %v", pattern, err)
+		}
+		folders = append(folders, found...)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			c := cli{accTest{t, ""}, t.TempDir()}
+			files, err := filepath.Glob(filepath.Join(folder, "*.tf"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no configuration in %s, %v", folder, err)
+			}
+			declared := false
+			for _, file := range files {
+				content, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				declared = declared || strings.Contains(string(content), "required_providers")
+				if err := os.WriteFile(filepath.Join(c.dir, filepath.Base(file)), content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !declared { // as the user's own configuration does
+				source := "terraform {\n  required_providers {\n    sandboxio = { source = \"sandboxio/sandboxio\" }\n  }\n}\n"
+				if err := os.WriteFile(filepath.Join(c.dir, "versions.tf"), []byte(source), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if filepath.Base(folder) == "provider" {
+				validate := c.command("validate")
+				validate.Args = slices.DeleteFunc(validate.Args, func(a string) bool { return a == "-input=false" })
+				if out, err := validate.CombinedOutput(); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+				return
+			}
+			t.Cleanup(func() { c.terraform(0, "destroy", "-auto-approve") })
+			c.terraform(0, "apply", "-auto-approve")
+			c.terraform(0, "plan", "-detailed-exitcode")
+		})
+	}
+}

@@ -130,6 +130,7 @@ func testRunCommand(t *testing.T, s *suite) {
 		for field, cmd := range map[string]sandboxcore.Command{
 			"command":     {Argv: []string{"no-such-program"}},
 			"working_dir": {Argv: s.sh("true").Argv, WorkingDir: "/no/such/folder"},
+			"user":        {Argv: s.sh("true").Argv, User: "no-such-user"},
 		} {
 			result, err := sandbox.Exec(s.context(t), cmd)
 			errs := sandboxcore.Errors(err)

@@ -184,12 +184,11 @@ func TestImageWithoutShellOrCommand(t *testing.T) {
 // What an image brings along is never taken for what was asked.
 func TestImageMetadataIsNoDrift(t *testing.T) {
 	api := realEngine(t)
-	content, err := os.ReadFile("/bin/busybox")
-	noError(t, err)
+	content := busyboxProgram(t)
 	spec := busyboxSpec(t)
 	spec.Template.Image = importImage(t, api, map[string][]byte{"bin/busybox": content, "work/.keep": nil, "data/.keep": nil},
 		"ENTRYPOINT [\"/bin/busybox\",\"false\"]", "CMD [\"x\"]", "USER 1000:1000", "ENV FROM_IMAGE=1", "LABEL from.image=1", "WORKDIR /work", "EXPOSE 80", "VOLUME /data")
-	before := volumes(t, api)
+	before := volumes(t)
 	b := newBackend(t)
 	sandbox, err := sandboxcore.Create(t.Context(), b, spec, func(sandboxcore.Warning) {})
 	noError(t, err)
@@ -201,12 +200,27 @@ func TestImageMetadataIsNoDrift(t *testing.T) {
 		t.Errorf("%q: the image's user, folder and environment are in effect", got)
 	}
 	noError(t, sandbox.Kill(t.Context()))
-	if after := volumes(t, api); after != before {
+	if after := volumes(t); after != before {
 		t.Errorf("%d volumes before, %d after", before, after)
 	}
 }
 
-func volumes(t *testing.T, api *client.Client) int {
+// busyboxProgram is the program of the test image, which the host needn't have.
+func busyboxProgram(t *testing.T) []byte {
+	t.Helper()
+	made, err := exec.Command("docker", "create", busybox, "true").Output()
+	noError(t, err)
+	id := strings.TrimSpace(string(made))
+	defer func() { noError(t, exec.Command("docker", "rm", id).Run()) }()
+	path := filepath.Join(t.TempDir(), "busybox")
+	noError(t, exec.Command("docker", "cp", id+":/bin/busybox", path).Run())
+	content, err := os.ReadFile(path)
+	noError(t, err)
+	return content
+}
+
+// volumes counts those that nothing uses, but for the guest's.
+func volumes(t *testing.T) int {
 	t.Helper()
 	list, err := exec.Command("docker", "volume", "ls", "-q", "--filter", "dangling=true").Output()
 	noError(t, err)
@@ -216,7 +230,6 @@ func volumes(t *testing.T, api *client.Client) int {
 			count++
 		}
 	}
-	_ = api
 	return count
 }
 

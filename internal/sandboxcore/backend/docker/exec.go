@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -270,7 +271,7 @@ func (p *process) terminal(payload []byte) (sandboxcore.ExecResult, error) {
 func (p *process) cut(err error) error {
 	text := p.engineText.String()
 	if foreign, ok := errors.AsType[*protocol.ForeignError](err); ok {
-		text = foreign.Text + text
+		text = strings.TrimSpace(foreign.Text + text)
 	}
 	if cause := context.Cause(p.ctx); cause != nil {
 		return sandboxcore.Errorf(sandboxcore.KindTimeout, "the command was killed: %w", cause)
@@ -283,6 +284,8 @@ func (p *process) cut(err error) error {
 		return sandboxcore.Errorf(sandboxcore.KindNotFound, "sandbox %s is gone", p.sandbox.info.ID)
 	case inspectErr == nil && managedState(inspected.State) == sandboxcore.ManagedStopped:
 		return sandboxcore.Errorf(sandboxcore.KindNotRunning, "sandbox %s stopped while the command ran", p.sandbox.info.ID)
+	case strings.Contains(text, "unable to find user"):
+		return &sandboxcore.Error{Kind: sandboxcore.KindCannotStart, Field: "user", Reason: text, Remedy: "Name a user that the image has, or a numeric id."}
 	case text != "":
 		return &sandboxcore.Error{Kind: sandboxcore.KindCannotStart, Field: "command", Reason: "the engine could not start the command: " + text, Remedy: "Check user and the image."}
 	}

@@ -93,11 +93,13 @@ func (c *connection) fillGuest(ctx context.Context, guest embedded.Guest, name, 
 	if err := c.runInstaller(ctx, imageID, name); err != nil {
 		return err
 	}
-	if err := c.api.ImageTag(ctx, imageID, tag); err != nil {
+	c.removeUntaggedGuests(ctx)
+	if _, err := c.api.ImageInspect(ctx, tag); err == nil {
+		// Somebody else was faster; nobody knows this one's image.
+		_, err := c.api.ImageRemove(ctx, imageID, image.RemoveOptions{})
 		return err
 	}
-	c.removeUntaggedGuests(ctx)
-	return nil
+	return c.api.ImageTag(ctx, imageID, tag)
 }
 
 // importGuest makes an image that holds just the guest, and returns its id.
@@ -177,7 +179,8 @@ func (c *connection) remove(ctx context.Context, id string) {
 	}
 }
 
-// removeUntaggedGuests takes away what crashed or overtaken attempts left.
+// removeUntaggedGuests takes away what crashed or overtaken attempts left. A young
+// image may be at work, and get its tag between this look and the removal.
 func (c *connection) removeUntaggedGuests(ctx context.Context) {
 	images, err := c.api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
 		filters.Arg("label", labelRole+"="+roleGuest), filters.Arg("dangling", "true"))})
@@ -185,6 +188,9 @@ func (c *connection) removeUntaggedGuests(ctx context.Context) {
 		return
 	}
 	for _, i := range images {
+		if time.Since(time.Unix(i.Created, 0)) < requestTimeout {
+			continue
+		}
 		_, _ = c.api.ImageRemove(ctx, i.ID, image.RemoveOptions{})
 	}
 }
