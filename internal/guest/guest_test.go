@@ -207,7 +207,7 @@ func TestTreeIsKilled(t *testing.T) {
 		end     func(c *client)
 		outcome protocol.Outcome
 	}{
-		"timeout":     {1500 * time.Millisecond, func(*client) {}, protocol.TimedOut},
+		"timeout":     {4 * time.Second, func(*client) {}, protocol.TimedOut},
 		"kill frame":  {0, func(c *client) { _ = c.frames.Write(protocol.Kill, nil) }, protocol.Killed},
 		"client gone": {0, func(c *client) { _ = c.stdin.Close() }, 0},
 		"behind stdin data": {0, func(c *client) {

@@ -139,6 +139,7 @@ func TestReadiness(t *testing.T) {
 	}{
 		"exec passes": {func(d *double, s *Spec) {
 			s.Readiness = exec
+			s.Readiness.Timeout = time.Minute
 			tries := 0
 			d.exec = func(context.Context, Command) (ExecResult, error) {
 				tries++
