@@ -71,7 +71,13 @@ func dial(t *testing.T, args []string) *client {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.stdin.Close(); _ = c.cmd.Process.Kill(); _ = c.cmd.Wait() })
+	t.Cleanup(func() {
+		// Time to kill its tree first, also after a test that failed.
+		_ = c.stdin.Close()
+		kill := time.AfterFunc(10*time.Second, func() { _ = c.cmd.Process.Kill() })
+		defer kill.Stop()
+		_ = c.cmd.Wait()
+	})
 	c.frames, c.reader = protocol.NewWriter(c.stdin), protocol.NewGuestReader(out)
 	return c
 }
@@ -207,7 +213,7 @@ func TestTreeIsKilled(t *testing.T) {
 		end     func(c *client)
 		outcome protocol.Outcome
 	}{
-		"timeout":     {4 * time.Second, func(*client) {}, protocol.TimedOut},
+		"timeout":     {1500 * time.Millisecond, func(*client) {}, protocol.TimedOut},
 		"kill frame":  {0, func(c *client) { _ = c.frames.Write(protocol.Kill, nil) }, protocol.Killed},
 		"client gone": {0, func(c *client) { _ = c.stdin.Close() }, 0},
 		"behind stdin data": {0, func(c *client) {
@@ -219,7 +225,8 @@ func TestTreeIsKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			word := "50000" + strconv.Itoa(len(name)) // a length of sleep that nobody else uses
+			// A length of sleep that nobody else uses, an earlier run included.
+			word := strconv.FormatInt(1e9+time.Now().UnixNano()%1e9*100+int64(len(name)), 10)
 			script := "trap '' TERM; sleep " + word + " & setsid sleep " + word + " & (setsid sleep " + word + " &); sleep " + word
 			c := dial(t, protocol.ExecArgs(test.timeout, "", []string{"sh", "-c", script}))
 			awaitAlive(t, "sleep\x00"+word, func(n int) bool { return n == 4 })

@@ -48,7 +48,7 @@ func (r *sandboxResource) Configure(_ context.Context, req resource.ConfigureReq
 func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	const summary = "Unable to create sandbox"
 	var plan sandboxModel
-	resp.Diagnostics.Append(plan.load(ctx, req.Plan, r.factories)...)
+	resp.Diagnostics.Append(plan.load(ctx, req.Plan, req.Plan.Schema, r.factories)...)
 	timeout, diags := plan.Timeouts.Create(ctx, defaultCreateTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -70,7 +70,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	}
 	// Beside an error it's one that couldn't be removed: in the state it's tainted, and not lost.
 	plan.observe(sandbox.Info(), sandbox.Capabilities(), r.run)
-	resp.Diagnostics.Append(plan.store(ctx, &resp.State)...)
+	resp.Diagnostics.Append(plan.store(ctx, &resp.State, resp.State.Schema)...)
 }
 
 // asked is what a fully known model asks of which backend.
@@ -86,7 +86,7 @@ func (r *sandboxResource) asked(m sandboxModel) (sandboxcore.Backend, sandboxcor
 func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	const summary = "Unable to read sandbox"
 	var state sandboxModel
-	resp.Diagnostics.Append(state.load(ctx, req.State, r.factories)...)
+	resp.Diagnostics.Append(state.load(ctx, req.State, req.State.Schema, r.factories)...)
 	timeout, diags := state.Timeouts.Read(ctx, defaultReadTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -112,7 +112,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	state.observe(sandbox.Info(), sandbox.Capabilities(), r.run)
-	resp.Diagnostics.Append(state.store(ctx, &resp.State)...)
+	resp.Diagnostics.Append(state.store(ctx, &resp.State, resp.State.Schema)...)
 }
 
 func (m *sandboxModel) expired(now time.Time) bool {
@@ -128,8 +128,8 @@ func warnExpired(diags *diag.Diagnostics, state sandboxModel) {
 func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	const summary = "Unable to update sandbox"
 	var plan, prior sandboxModel
-	resp.Diagnostics.Append(plan.load(ctx, req.Plan, r.factories)...)
-	resp.Diagnostics.Append(prior.load(ctx, req.State, r.factories)...)
+	resp.Diagnostics.Append(plan.load(ctx, req.Plan, req.Plan.Schema, r.factories)...)
+	resp.Diagnostics.Append(prior.load(ctx, req.State, req.State.Schema, r.factories)...)
 	timeout, diags := plan.Timeouts.Update(ctx, defaultUpdateTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -143,7 +143,7 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	if !plan.changesSandbox(prior) {
-		resp.Diagnostics.Append(plan.store(ctx, &resp.State)...)
+		resp.Diagnostics.Append(plan.store(ctx, &resp.State, resp.State.Schema)...)
 		return
 	}
 	sandbox, err := sandboxcore.Update(ctx, backend, plan.SandboxID.ValueString(), spec)
@@ -152,7 +152,7 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	plan.observe(sandbox.Info(), sandbox.Capabilities(), r.run)
-	resp.Diagnostics.Append(plan.store(ctx, &resp.State)...)
+	resp.Diagnostics.Append(plan.store(ctx, &resp.State, resp.State.Schema)...)
 }
 
 // changesSandbox says whether an update concerns the backend: timeouts, readiness and
@@ -165,7 +165,7 @@ func (m *sandboxModel) changesSandbox(prior sandboxModel) bool {
 func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	const summary = "Unable to destroy sandbox"
 	var state sandboxModel
-	resp.Diagnostics.Append(state.load(ctx, req.State, r.factories)...)
+	resp.Diagnostics.Append(state.load(ctx, req.State, req.State.Schema, r.factories)...)
 	timeout, diags := state.Timeouts.Delete(ctx, defaultDeleteTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -190,7 +190,7 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 	defer cancel()
 	var state sandboxModel
 	// Null values of the right types to begin with.
-	resp.Diagnostics.Append(state.load(ctx, resp.State, r.factories)...)
+	resp.Diagnostics.Append(state.load(ctx, resp.State, resp.State.Schema, r.factories)...)
 	name, id, err := sandboxcore.ParseID(req.ID)
 	if err == nil {
 		_, err = r.importInto(ctx, &state, name, id)
@@ -201,7 +201,7 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 		}
 		return
 	}
-	resp.Diagnostics.Append(state.store(ctx, &resp.State)...)
+	resp.Diagnostics.Append(state.store(ctx, &resp.State, resp.State.Schema)...)
 }
 
 func (r *sandboxResource) importInto(ctx context.Context, state *sandboxModel, name, id string) (sandboxcore.Sandbox, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
 )
@@ -64,39 +64,69 @@ var (
 
 // values is a configuration, plan or state to read from.
 type values interface {
-	GetAttribute(ctx context.Context, p path.Path, target any) diag.Diagnostics
+	Get(ctx context.Context, target any) diag.Diagnostics
 }
 
 // target is a plan or state to write to.
 type target interface {
-	SetAttribute(ctx context.Context, p path.Path, value any) diag.Diagnostics
+	Set(ctx context.Context, value any) diag.Diagnostics
 }
 
-// load reads the model attribute by attribute, since a struct can't have the
-// attributes that backends add.
-func (m *sandboxModel) load(ctx context.Context, from values, factories []sandboxcore.Factory) (diags diag.Diagnostics) {
-	m.eachAttribute(func(name string, field reflect.Value) {
-		diags.Append(from.GetAttribute(ctx, path.Root(name), field.Addr().Interface())...)
-	})
+// typed is a schema: it knows its attributes' types.
+type typed interface{ Type() attr.Type }
+
+// load reads the model from the whole object at once, since a struct can't have the
+// attributes that backends add, and one attribute at a time is slow.
+func (m *sandboxModel) load(ctx context.Context, from values, schema typed, factories []sandboxcore.Factory) (diags diag.Diagnostics) {
+	var whole types.Object
+	diags.Append(from.Get(ctx, &whole)...)
+	all := whole.Attributes()
+	if whole.IsNull() { // an import begins with nothing
+		all = map[string]attr.Value{}
+		for name, typ := range attributeTypes(schema) {
+			null, err := typ.ValueFromTerraform(ctx, tftypes.NewValue(typ.TerraformType(ctx), nil))
+			if err != nil {
+				diags.AddError("Unexpected schema", err.Error())
+			}
+			all[name] = null
+		}
+	}
+	if diags.HasError() {
+		return diags
+	}
+	m.eachAttribute(func(name string, field reflect.Value) { field.Set(reflect.ValueOf(all[name])) })
 	m.Options = map[string]types.Object{}
 	for _, f := range factories {
-		if len(f.SandboxOptions) > 0 {
-			var options types.Object
-			diags.Append(from.GetAttribute(ctx, path.Root(f.Name), &options)...)
+		if options, ok := all[f.Name].(types.Object); ok {
 			m.Options[f.Name] = options
 		}
 	}
 	return diags
 }
 
-func (m *sandboxModel) store(ctx context.Context, to target) (diags diag.Diagnostics) {
+func (m *sandboxModel) store(ctx context.Context, to target, schema typed) (diags diag.Diagnostics) {
+	all := map[string]attr.Value{}
 	m.eachAttribute(func(name string, field reflect.Value) {
-		diags.Append(to.SetAttribute(ctx, path.Root(name), field.Interface())...)
+		if v, ok := reflect.TypeAssert[attr.Value](field); ok {
+			all[name] = v
+		}
 	})
 	for name, options := range m.Options {
-		diags.Append(to.SetAttribute(ctx, path.Root(name), options)...)
+		all[name] = options
 	}
+	whole, diags := types.ObjectValue(attributeTypes(schema), all)
+	if diags.HasError() {
+		return diags
+	}
+	diags.Append(to.Set(ctx, whole)...)
 	return diags
+}
+
+func attributeTypes(schema typed) map[string]attr.Type {
+	if t, ok := schema.Type().(attr.TypeWithAttributeTypes); ok {
+		return t.AttributeTypes()
+	}
+	return nil
 }
 
 func (m *sandboxModel) eachAttribute(do func(name string, field reflect.Value)) {

@@ -22,7 +22,7 @@ const cannotPlan = "Unable to plan sandbox"
 // ValidateConfig checks what needs no backend. What isn't known yet is left to the plan.
 func (r *sandboxResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config sandboxModel
-	resp.Diagnostics.Append(config.load(ctx, req.Config, r.factories)...)
+	resp.Diagnostics.Append(config.load(ctx, req.Config, req.Config.Schema, r.factories)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -45,11 +45,11 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	var config, plan sandboxModel
 	var prior *sandboxModel
-	resp.Diagnostics.Append(config.load(ctx, req.Config, r.factories)...)
-	resp.Diagnostics.Append(plan.load(ctx, req.Plan, r.factories)...)
+	resp.Diagnostics.Append(config.load(ctx, req.Config, req.Config.Schema, r.factories)...)
+	resp.Diagnostics.Append(plan.load(ctx, req.Plan, req.Plan.Schema, r.factories)...)
 	if !req.State.Raw.IsNull() {
 		prior = &sandboxModel{}
-		resp.Diagnostics.Append(prior.load(ctx, req.State, r.factories)...)
+		resp.Diagnostics.Append(prior.load(ctx, req.State, req.State.Schema, r.factories)...)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -57,7 +57,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	name, backend, err := r.run.backendOf(config.Backend)
 	if errors.Is(err, errUnknownConfiguration) {
 		plan.forgetResolved(config)
-		resp.Diagnostics.Append(plan.store(ctx, &resp.Plan)...)
+		resp.Diagnostics.Append(plan.store(ctx, &resp.Plan, resp.Plan.Schema)...)
 		return
 	}
 	spec, specErr := config.spec(r.run, name, r.factories)
@@ -87,7 +87,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("state"))
 		}
 	}
-	resp.Diagnostics.Append(plan.store(ctx, &resp.Plan)...)
+	resp.Diagnostics.Append(plan.store(ctx, &resp.Plan, resp.Plan.Schema)...)
 }
 
 // resolve writes what is in effect; what depends on something unknown stays unknown.
