@@ -28,6 +28,7 @@ var binaries = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	binariesDir = dir
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-sandboxio"), "../..").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -35,10 +36,13 @@ var binaries = sync.OnceValues(func() (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "dev.tfrc"), []byte(rc), 0o600)
 })
 
+// binariesDir is what is to be removed at the end: set where binaries was needed.
+var binariesDir string
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := binaries(); err == nil {
-		_ = os.RemoveAll(dir)
+	if binariesDir != "" {
+		_ = os.RemoveAll(binariesDir)
 	}
 	os.Exit(code)
 }

@@ -84,7 +84,9 @@ func (d *execDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 			"script": schema.StringAttribute{MarkdownDescription: "Script for the `interpreter`.", Optional: true},
 			"interpreter": schema.ListAttribute{
 				MarkdownDescription: "Argv that gets `script` as its last argument. Default: `[\"sh\", \"-c\"]`.",
-				Optional:            true, ElementType: types.StringType, Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.NoNullValues()},
+				Optional:            true, ElementType: types.StringType, Validators: []validator.List{
+					listvalidator.SizeAtLeast(1), listvalidator.NoNullValues(), listvalidator.AlsoRequires(path.MatchRoot("script")),
+				},
 			},
 			"env": schema.MapAttribute{
 				MarkdownDescription: "Environment variables, over the sandbox's own.", Optional: true, Sensitive: true, ElementType: types.StringType,
@@ -180,9 +182,12 @@ func (d *execDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 		return
 	}
 	cmd, err := model.toCommand()
+	// The command's own timeout begins when it starts: the sandbox has to be found first.
+	ctx, cancel := bounded(ctx, "timeout", defaultReadTimeout+cmd.Timeout)
+	defer cancel()
 	var result sandboxcore.ExecResult
 	if err == nil {
-		result, err = d.exec(withLog(ctx), model.SandboxID.ValueString(), cmd)
+		result, err = d.exec(ctx, model.SandboxID.ValueString(), cmd)
 	}
 	if err != nil {
 		report(ctx, &resp.Diagnostics, req.Config.Schema, summary, model.blame(err))

@@ -5,12 +5,12 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -33,7 +33,13 @@ type run struct {
 
 // errUnknownConfiguration: the provider's configuration isn't known yet, so nothing
 // may be contacted.
-var errUnknownConfiguration = errors.New("the provider's configuration is not known yet")
+var errUnknownConfiguration = sandboxcore.Configuration("", "the provider's configuration is not known yet, so nothing can be asked of the backend",
+	"Apply first what the provider's configuration depends on, for example with -target.")
+
+// warnNotRefreshed says that the state is kept as it is because of errUnknownConfiguration.
+func warnNotRefreshed(diags *diag.Diagnostics, id types.String) {
+	diags.AddWarning("Not refreshed", fmt.Sprintf("The provider's configuration is not known yet, so %s was not looked at. The apply will.", id.ValueString()))
+}
 
 // backend opens the backend of that name on first use.
 func (r *run) backend(name string) (sandboxcore.Backend, error) {
@@ -143,6 +149,12 @@ func (r *run) withDefaults(own types.Map) (map[string]string, bool) {
 	return labels, known && knownDefaults
 }
 
-func withLog(ctx context.Context) context.Context {
-	return sandboxcore.WithLogger(ctx, terraformLogger)
+// bounded is ctx with Terraform's log and a deadline. What fails for the deadline is
+// blamed on field by report.
+func bounded(ctx context.Context, field string, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx = sandboxcore.WithLogger(ctx, terraformLogger)
+	return context.WithTimeoutCause(ctx, timeout, &sandboxcore.Error{
+		Kind: sandboxcore.KindTimeout, Field: field, Reason: fmt.Sprintf("it did not end within %s", timeout),
+		Remedy: fmt.Sprintf("Find out what it waits for, or raise %s.", field),
+	})
 }

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(withLog(ctx), timeout)
+	ctx, cancel := bounded(ctx, "timeouts.create", timeout)
 	defer cancel()
 	backend, spec, err := r.asked(plan)
 	if err != nil {
@@ -92,14 +93,17 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(withLog(ctx), timeout)
+	ctx, cancel := bounded(ctx, "timeouts.read", timeout)
 	defer cancel()
 	_, backend, err := r.run.backendOf(state.Backend)
-	if err != nil {
-		report(ctx, &resp.Diagnostics, req.State.Schema, summary, err)
+	if errors.Is(err, errUnknownConfiguration) {
+		warnNotRefreshed(&resp.Diagnostics, state.ID)
 		return
 	}
-	sandbox, err := backend.Get(ctx, state.SandboxID.ValueString())
+	var sandbox sandboxcore.Sandbox
+	if err == nil {
+		sandbox, err = backend.Get(ctx, state.SandboxID.ValueString())
+	}
 	switch {
 	case sandboxcore.Is(err, sandboxcore.KindNotFound):
 		if state.expired(time.Now()) {
@@ -135,14 +139,14 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(withLog(ctx), timeout)
+	ctx, cancel := bounded(ctx, "timeouts.update", timeout)
 	defer cancel()
 	backend, spec, err := r.asked(plan)
 	if err != nil {
 		report(ctx, &resp.Diagnostics, req.Plan.Schema, summary, err)
 		return
 	}
-	if !plan.changesSandbox(prior) {
+	if len(plan.changes(&prior)) == 0 && plan.State.Equal(prior.State) {
 		resp.Diagnostics.Append(plan.store(ctx, &resp.State, resp.State.Schema)...)
 		return
 	}
@@ -155,13 +159,6 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	resp.Diagnostics.Append(plan.store(ctx, &resp.State, resp.State.Schema)...)
 }
 
-// changesSandbox says whether an update concerns the backend: timeouts, readiness and
-// require_isolation are Terraform's alone.
-func (m *sandboxModel) changesSandbox(prior sandboxModel) bool {
-	return !m.Resources.Equal(prior.Resources) || !m.Network.Equal(prior.Network) || !m.State.Equal(prior.State) ||
-		!m.EffectiveLabels.Equal(prior.EffectiveLabels) || !m.TTL.Equal(prior.TTL)
-}
-
 func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	const summary = "Unable to destroy sandbox"
 	var state sandboxModel
@@ -171,7 +168,7 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(withLog(ctx), timeout)
+	ctx, cancel := bounded(ctx, "timeouts.delete", timeout)
 	defer cancel()
 	_, backend, err := r.run.backendOf(state.Backend)
 	if err == nil {
@@ -186,14 +183,14 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 // backend can tell, so that the next plan is empty.
 func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	const summary = "Unable to import sandbox"
-	ctx, cancel := context.WithTimeout(withLog(ctx), defaultReadTimeout)
+	ctx, cancel := bounded(ctx, "timeouts.read", defaultReadTimeout)
 	defer cancel()
 	var state sandboxModel
 	// Null values of the right types to begin with.
 	resp.Diagnostics.Append(state.load(ctx, resp.State, resp.State.Schema, r.factories)...)
 	name, id, err := sandboxcore.ParseID(req.ID)
 	if err == nil {
-		_, err = r.importInto(ctx, &state, name, id)
+		err = r.importInto(ctx, &state, name, id)
 	}
 	if err != nil {
 		for _, e := range sandboxcore.Errors(err) {
@@ -204,20 +201,20 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 	resp.Diagnostics.Append(state.store(ctx, &resp.State, resp.State.Schema)...)
 }
 
-func (r *sandboxResource) importInto(ctx context.Context, state *sandboxModel, name, id string) (sandboxcore.Sandbox, error) {
+func (r *sandboxResource) importInto(ctx context.Context, state *sandboxModel, name, id string) error {
 	backend, err := r.run.backend(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sandbox, err := backend.Get(ctx, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	info := sandbox.Info()
 	state.Backend = types.StringValue(name)
 	state.imported(info, name, r.factories)
 	state.observe(info, sandbox.Capabilities(), r.run)
-	return sandbox, nil
+	return nil
 }
 
 // observe writes into the model what the backend says.

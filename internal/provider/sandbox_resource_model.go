@@ -195,7 +195,8 @@ func networkFrom(o types.Object) (p sandboxcore.NetworkPolicy) {
 	if v, ok := a["egress"].(types.String); ok {
 		p.Egress = sandboxcore.Egress(v.ValueString())
 	}
-	if v, ok := a["allow"].(types.List); ok {
+	// A list beside an egress that isn't known yet can't contradict it yet.
+	if v, ok := a["allow"].(types.List); ok && !a["egress"].IsUnknown() {
 		items, _ := stringList(v)
 		p.Allow = sandboxcore.TupleOf(items...)
 	}
@@ -231,8 +232,8 @@ func (errs *errorList) readiness(o types.Object) (r sandboxcore.Readiness) {
 
 func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
-// resourcesValue is the attribute of effective resources. What in config isn't known
-// yet isn't in effect either.
+// resourcesValue is the attribute of effective resources; what config says stays as it
+// says it, unknown included.
 func resourcesValue(r sandboxcore.Resources, config types.Object) types.Object {
 	all := map[string]attr.Value{"cpu": types.Float64Null(), "memory_mb": types.Int64Null(), "disk_mb": types.Int64Null(), "gpu": types.StringNull()}
 	if v, ok := r.CPU.Get(); ok {
@@ -247,7 +248,7 @@ func resourcesValue(r sandboxcore.Resources, config types.Object) types.Object {
 	if v, ok := r.GPU.Get(); ok {
 		all["gpu"] = types.StringValue(v)
 	}
-	return overlayUnknown(all, resourcesTypes, config)
+	return overlay(all, resourcesTypes, config)
 }
 
 func networkValue(p sandboxcore.NetworkPolicy, config types.Object) types.Object {
@@ -255,18 +256,18 @@ func networkValue(p sandboxcore.NetworkPolicy, config types.Object) types.Object
 	for _, port := range p.IngressPorts.Slice() {
 		ports = append(ports, types.Int64Value(int64(port)))
 	}
-	return overlayUnknown(map[string]attr.Value{
+	return overlay(map[string]attr.Value{
 		"egress": types.StringValue(string(p.Egress)), "allow": listOf(p.Allow.Slice()), "ingress_ports": types.ListValueMust(types.Int64Type, ports),
 	}, networkTypes, config)
 }
 
-// overlayUnknown keeps unknown what config has as unknown, also inside.
-func overlayUnknown(all map[string]attr.Value, typesOf map[string]attr.Type, config types.Object) types.Object {
+// overlay puts what config says over all.
+func overlay(all map[string]attr.Value, typesOf map[string]attr.Type, config types.Object) types.Object {
 	if config.IsUnknown() {
 		return types.ObjectUnknown(typesOf)
 	}
 	for name, v := range config.Attributes() {
-		if !allKnown(v) {
+		if !v.IsNull() {
 			all[name] = v
 		}
 	}

@@ -51,9 +51,13 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		prior = &sandboxModel{}
 		resp.Diagnostics.Append(prior.load(ctx, req.State, req.State.Schema, r.factories)...)
 	}
+	timeout, diags := plan.Timeouts.Read(ctx, defaultReadTimeout)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	ctx, cancel := bounded(ctx, "timeouts.read", timeout)
+	defer cancel()
 	name, backend, err := r.run.backendOf(config.Backend)
 	if errors.Is(err, errUnknownConfiguration) {
 		plan.forgetResolved(config)
@@ -65,7 +69,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		report(ctx, &resp.Diagnostics, req.Plan.Schema, cannotPlan, err)
 		return
 	}
-	resolved, err := backend.Resolve(withLog(ctx), spec)
+	resolved, err := backend.Resolve(ctx, spec)
 	if err != nil {
 		report(ctx, &resp.Diagnostics, req.Plan.Schema, cannotPlan, err)
 		return
@@ -122,15 +126,20 @@ func (m *sandboxModel) fresh(resolved sandboxcore.Resolved) {
 func (m *sandboxModel) keep(prior *sandboxModel) {
 	m.ID, m.SandboxID, m.CreatedAt, m.ImageID, m.ExpiresAt = prior.ID, prior.SandboxID, prior.CreatedAt, prior.ImageID, prior.ExpiresAt
 	m.State = types.StringValue(string(sandboxcore.ManagedRunning))
-	if sameDuration(m.TTL, prior.TTL) {
+	switch {
+	case sameDuration(m.TTL, prior.TTL):
 		m.TTL = prior.TTL
+	case m.TTL.IsNull():
+		m.ExpiresAt = types.StringNull()
+	default:
+		m.ExpiresAt = types.StringUnknown()
 	}
 }
 
 func sameDuration(a, b types.String) bool {
 	x, errX := time.ParseDuration(a.ValueString())
 	y, errY := time.ParseDuration(b.ValueString())
-	return errX == nil && errY == nil && x == y
+	return a.Equal(b) || errX == nil && errY == nil && x == y
 }
 
 // forgetResolved leaves unknown whatever only a backend could say.
@@ -152,40 +161,87 @@ func (m *sandboxModel) forgetResolved(config sandboxModel) {
 	m.Enforcement = types.ObjectUnknown(enforcementTypes)
 }
 
+// change is a field of the sandbox that isn't what it was.
+type change struct {
+	// field is the core's name of it, and at the attribute that shows it.
+	field, at string
+}
+
 // replacedBy returns the attributes whose change the backend can't make in place.
 func (m *sandboxModel) replacedBy(prior *sandboxModel, resolved sandboxcore.Resolved) (paths path.Paths) {
-	check := func(field string, now, before attr.Value) {
-		if now.Equal(before) || slices.Contains(resolved.InPlace, field) {
-			return
-		}
-		p, _ := fieldPath(field)
-		paths = append(paths, p)
-	}
-	check("backend", m.Backend, prior.Backend)
-	check("name", m.Name, prior.Name)
-	check("image", m.Image, prior.Image)
-	check("template_id", m.TemplateID, prior.TemplateID)
-	for name, now := range m.Resources.Attributes() {
-		check("resources."+name, now, prior.Resources.Attributes()[name])
-	}
-	for name, now := range m.Network.Attributes() {
-		check("network."+name, now, prior.Network.Attributes()[name])
-	}
-	check("isolation", m.Isolation, prior.Isolation)
-	check("command", m.Command, prior.Command)
-	check("working_dir", m.WorkingDir, prior.WorkingDir)
-	check("user", m.User, prior.User)
-	check("env", m.Env, prior.Env)
-	check("ttl", m.TTL, prior.TTL)
-	for name, now := range m.Options {
-		check(name, now, prior.Options[name])
-	}
-	if !m.EffectiveLabels.Equal(prior.EffectiveLabels) && !slices.Contains(resolved.InPlace, "labels") {
-		if m.Labels.Equal(prior.Labels) {
-			paths = append(paths, path.Root("effective_labels"))
-		} else {
-			paths = append(paths, path.Root("labels"))
+	for _, c := range m.changes(prior) {
+		if p, ok := fieldPath(c.at); ok && !slices.Contains(resolved.InPlace, c.field) {
+			paths = append(paths, p)
 		}
 	}
 	return paths
+}
+
+// changes are those that concern the backend: timeouts, readiness and
+// require_isolation are Terraform's alone, but for a tier that they change.
+func (m *sandboxModel) changes(prior *sandboxModel) (all []change) {
+	check := func(field, at string, now, before attr.Value) {
+		if !same(now, before) {
+			all = append(all, change{field, at})
+		}
+	}
+	for field, v := range map[string][2]attr.Value{
+		"backend": {m.Backend, prior.Backend}, "name": {m.Name, prior.Name},
+		"image": {m.Image, prior.Image}, "template_id": {m.TemplateID, prior.TemplateID},
+		"command": {m.Command, prior.Command}, "working_dir": {m.WorkingDir, prior.WorkingDir}, "user": {m.User, prior.User},
+		"env": {m.Env, prior.Env}, "ttl": {m.TTL, prior.TTL},
+	} {
+		check(field, field, v[0], v[1])
+	}
+	nested := map[string][2]types.Object{"resources": {m.Resources, prior.Resources}, "network": {m.Network, prior.Network}}
+	for backend, now := range m.Options {
+		nested[backend] = [2]types.Object{now, prior.Options[backend]}
+	}
+	for field, v := range nested {
+		now, before := v[0], v[1]
+		if now.IsUnknown() {
+			all = append(all, change{field, field})
+			continue
+		}
+		for name := range now.AttributeTypes(context.Background()) {
+			check(field+"."+name, field+"."+name, now.Attributes()[name], before.Attributes()[name])
+		}
+	}
+	isolation := "isolation"
+	if !m.RequireIsolation.Equal(prior.RequireIsolation) {
+		isolation = "require_isolation"
+	}
+	check("isolation", isolation, m.Isolation, prior.Isolation)
+	labels := "labels"
+	if m.Labels.Equal(prior.Labels) {
+		labels = "effective_labels" // the provider's defaults have changed
+	}
+	check("labels", labels, m.EffectiveLabels, prior.EffectiveLabels)
+	return all
+}
+
+// same says whether both ask for the same. A backend can't tell null from empty or zero.
+func same(now, before attr.Value) bool {
+	if leftOut(now) || leftOut(before) {
+		return leftOut(now) && leftOut(before)
+	}
+	return now.Equal(before)
+}
+
+func leftOut(v attr.Value) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case types.List:
+		return !v.IsUnknown() && len(v.Elements()) == 0
+	case types.Map:
+		return !v.IsUnknown() && len(v.Elements()) == 0
+	case types.Bool:
+		return !v.IsUnknown() && !v.ValueBool()
+	case types.Int64:
+		return !v.IsUnknown() && v.ValueInt64() == 0
+	case types.String:
+		return !v.IsUnknown() && v.ValueString() == ""
+	}
+	return v.IsNull()
 }

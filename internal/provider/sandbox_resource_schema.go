@@ -22,6 +22,7 @@ import (
 func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	names := backendNames(r.factories)
 	noNulls := []validator.List{listvalidator.NoNullValues()}
+	notEmpty := []validator.String{stringvalidator.LengthAtLeast(1)}
 	attributes := map[string]schema.Attribute{
 		"backend": schema.StringAttribute{
 			MarkdownDescription: "Where the sandbox runs: " + oneOf(names) + ". Default: the provider's `default_backend`. A change replaces.",
@@ -30,15 +31,15 @@ func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 		},
 		"name": schema.StringAttribute{
 			MarkdownDescription: "A name for people: up to 63 letters, digits, `.`, `_` and `-`. On Docker the container's name is made of it and a random suffix, so names never clash. Default: none. A change replaces.",
-			Optional:            true,
+			Optional:            true, Validators: notEmpty,
 		},
 		"image": schema.StringAttribute{
 			MarkdownDescription: "Container image reference, such as `debian:bookworm-slim`. Exactly one of `image` and `template_id` is set. On Docker it is pulled if the engine doesn't have it, and no registry is contacted if it does; a tag that moved later is not followed. A change replaces.",
-			Optional:            true,
+			Optional:            true, Validators: notEmpty,
 		},
 		"template_id": schema.StringAttribute{
 			MarkdownDescription: "The backend's own id of a base environment. On Docker an image id (`sha256:…`), which is never pulled. Exactly one of `image` and `template_id` is set. A change replaces.",
-			Optional:            true,
+			Optional:            true, Validators: notEmpty,
 		},
 		"resources": schema.SingleNestedAttribute{
 			MarkdownDescription: "Caps of the sandbox. What is left out gets a modest default, shown in the plan, never \"unlimited\".",
@@ -68,7 +69,7 @@ func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			Attributes: map[string]schema.Attribute{
 				"egress": schema.StringAttribute{
 					MarkdownDescription: "`deny`: nothing, not the host, DNS or metadata addresses either. `allow`: everything. `learn` is refused in this version. Default: `deny`. On Docker deny is no network interface, and allow a shared bridge without traffic between sandboxes. A change replaces on Docker.",
-					Optional:            true, Computed: true,
+					Optional:            true, Computed: true, Validators: notEmpty,
 				},
 				"allow": schema.ListAttribute{
 					MarkdownDescription: "Host names, wildcards (`*.example.org`) and CIDRs that may be reached. Default: empty. A non-empty list is refused on Docker, which can't enforce one. A change replaces.",
@@ -90,11 +91,11 @@ func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 		},
 		"working_dir": schema.StringAttribute{
 			MarkdownDescription: "Absolute path in which commands start. Default: the image's. A change replaces.",
-			Optional:            true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Optional:            true, Validators: notEmpty,
 		},
 		"user": schema.StringAttribute{
 			MarkdownDescription: "User, by name or id, with an optional `:group`. Default: the image's. A change replaces.",
-			Optional:            true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Optional:            true, Validators: notEmpty,
 		},
 		"env": schema.MapAttribute{
 			MarkdownDescription: "Environment variables, beside the image's own. They are kept in the state. Default: none. A change replaces.",
@@ -130,7 +131,7 @@ func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 				},
 			},
 		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "Bound on creation, pull and readiness included. Default: `10m`.",
 			ReadDescription:   "Bound on a refresh. Default: `2m`.",
@@ -149,6 +150,16 @@ func (r *sandboxResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"A sandbox that was stopped or paused outside is started again in place; one that is gone is planned anew.",
 		Attributes: attributes,
 	}
+}
+
+// timeoutsAttribute is the usual one, described.
+func timeoutsAttribute(ctx context.Context, opts timeouts.Opts) schema.Attribute {
+	attribute := timeouts.Attributes(ctx, opts)
+	if nested, ok := attribute.(schema.SingleNestedAttribute); ok {
+		nested.MarkdownDescription = "Bounds on operations, as Go durations such as `90s` or `10m`. A change is in place and touches nothing outside."
+		return nested
+	}
+	return attribute
 }
 
 func computedSandboxAttributes() map[string]schema.Attribute {

@@ -93,9 +93,13 @@ func TestPlanRefuses(t *testing.T) {
 			if len(found) == 0 {
 				found = r.plan(config).problems
 			}
+			// Of an attribute in an attribute, Terraform finds the line of the outer one only.
 			root, nested := test.at, ""
 			if i := strings.IndexAny(test.at, ".["); i > 0 {
-				root, nested = test.at[:i], " at "+test.at+": "
+				nested = " at " + test.at + ": "
+				if test.at[i] == '.' {
+					root = test.at[:i]
+				}
 			}
 			if len(found) != 1 || !strings.HasPrefix(found[0], root+": ") || !strings.Contains(found[0], nested) || !strings.Contains(found[0], test.says) {
 				t.Errorf("got %q, want one at %s that says %q", found, test.at, test.says)
@@ -247,6 +251,7 @@ func TestInPlaceOrReplace(t *testing.T) {
 	base := object{
 		"image": "img", "name": "n", "resources": object{"cpu": 1, "memory_mb": 512}, "env": object{"A": "1"}, "labels": object{"a": "1"},
 		"command": []any{"run"}, "working_dir": "/w", "user": "u", "ttl": "60m", "stub": object{"read_only": true},
+		"readiness": object{"tcp_port": 8080},
 	}
 	for name, test := range map[string]struct {
 		change   object
@@ -271,7 +276,7 @@ func TestInPlaceOrReplace(t *testing.T) {
 		"user":              {object{"user": nil}, []string{"user"}},
 		"ttl":               {object{"ttl": "2h"}, []string{"ttl"}},
 		"egress":            {object{"network": object{"egress": "allow"}}, []string{"network.egress"}},
-		"option":            {object{"stub": nil}, []string{"stub"}},
+		"option":            {object{"stub": nil}, []string{"stub.read_only"}},
 		"image to template": {object{"image": nil, "template_id": "t"}, []string{"image", "template_id"}},
 		"cpu and user":      {object{"resources": object{"cpu": 2, "memory_mb": 512}, "user": "v"}, []string{"user"}},
 	} {
@@ -433,13 +438,36 @@ func TestExpiredIsPlannedAnewAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	r := h.resource(sandboxType)
-	config := with(basic, object{"ttl": "1s"})
+	// It is over as soon as it's made.
+	if _, found := r.apply(with(basic, object{"ttl": "1ns"})); found != nil {
+		t.Fatal(found)
+	}
+	if seen, found := r.read(); seen != nil || found != nil {
+		t.Errorf("still %v, %v", seen, found)
+	}
+	if !slices.Equal(r.warnings, []string{"Sandbox expired"}) {
+		t.Errorf("warnings %q", r.warnings)
+	}
+}
+
+// An expired sandbox that the backend still has, stopped, isn't started again.
+func TestExpiredButThereIsReplaced(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, nil)
+	r := h.resource(sandboxType)
+	config := with(basic, object{"ttl": "1h"})
 	if _, found := r.apply(config); found != nil {
 		t.Fatal(found)
 	}
-	time.Sleep(2 * time.Second)
-	if seen, found := r.read(); seen != nil || found != nil {
-		t.Errorf("still %v, %v", seen, found)
+	h.backend.look = func(i *sandboxcore.Info) {
+		i.State, i.ExpiresAt = sandboxcore.ManagedStopped, time.Now().Add(-time.Second)
+	}
+	if seen, found := r.read(); found != nil || seen["state"] != "stopped" {
+		t.Fatalf("%v %q", seen, found)
+	}
+	p := r.plan(config)
+	if !slices.Equal(p.replaces, []string{"state"}) || !slices.Equal(p.warnings, []string{"Sandbox expired"}) {
+		t.Errorf("replaced by %v, warnings %q", p.replaces, p.warnings)
 	}
 }
 
@@ -509,7 +537,7 @@ func TestImport(t *testing.T) {
 	h := newHarness(t, object{"default_backend": "stub", "default_labels": object{"team": "a"}})
 	config := with(basic, object{
 		"name": "n", "labels": object{"x": "y"}, "env": object{"A": "1"}, "command": []any{"run"}, "ttl": "90m", "resources": object{"cpu": 2},
-		"working_dir": "/w", "user": "u",
+		"working_dir": "/w", "user": "u", "readiness": object{"tcp_port": 8080}, "stub": object{"read_only": true, "caps": []any{"a"}},
 	})
 	made, found := h.resource(sandboxType).apply(config)
 	if found != nil {

@@ -27,34 +27,65 @@ import (
 type stub struct {
 	*fake.Backend
 	offer func(*sandboxcore.Offer)
-	fail  error
+	// look changes what the backend says of what exists.
+	look func(*sandboxcore.Info)
+	exec func(sandboxcore.Command) (sandboxcore.ExecResult, error)
+	// fail is what it answers to Resolve and LookupTemplate.
+	fail error
+	// caps are those of every template, and onlyID the one template id that there is beside
+	// those of images; "": any.
+	caps   sandboxcore.Resources
+	onlyID string
 
-	mu   sync.Mutex
-	made map[string]sandboxcore.Resolved
+	mu      sync.Mutex
+	made    map[string]made
+	updates int
 }
 
-// stubSandbox is as it was resolved.
-type stubSandbox struct {
-	sandboxcore.Sandbox
+// made is what a sandbox was made from, beside what the fake keeps.
+type made struct {
+	spec     sandboxcore.Spec
 	resolved sandboxcore.Resolved
 }
 
-func (s stubSandbox) Capabilities() sandboxcore.Capability { return s.resolved.Capabilities }
+// stubSandbox is as it was asked for.
+type stubSandbox struct {
+	sandboxcore.Sandbox
+	made made
+	look func(*sandboxcore.Info)
+	exec func(sandboxcore.Command) (sandboxcore.ExecResult, error)
+}
+
+func (s stubSandbox) Capabilities() sandboxcore.Capability { return s.made.resolved.Capabilities }
 
 func (s stubSandbox) Info() sandboxcore.Info {
 	info := s.Sandbox.Info()
-	info.Enforcement = s.resolved.Enforcement
+	info.Enforcement = s.made.resolved.Enforcement
+	info.Readiness, info.Options = s.made.spec.Readiness, s.made.spec.Options
+	if s.look != nil {
+		s.look(&info)
+	}
 	return info
 }
 
+func (s stubSandbox) Exec(_ context.Context, cmd sandboxcore.Command) (sandboxcore.ExecResult, error) {
+	return s.exec(cmd)
+}
+
+// ProbeTCP finds every port open, so that a test with a command doesn't wait.
+func (s stubSandbox) ProbeTCP(context.Context, int) error { return nil }
+
 func (s *stub) Create(ctx context.Context, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
 	sandbox, err := s.Backend.Create(ctx, spec, resolved)
-	return s.as(sandbox, err, &resolved)
+	return s.as(sandbox, err, &made{spec, resolved})
 }
 
 func (s *stub) Update(ctx context.Context, id string, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
 	sandbox, err := s.Backend.Update(ctx, id, spec, resolved)
-	return s.as(sandbox, err, &resolved)
+	s.mu.Lock()
+	s.updates++
+	s.mu.Unlock()
+	return s.as(sandbox, err, &made{spec, resolved})
 }
 
 func (s *stub) Get(ctx context.Context, id string) (sandboxcore.Sandbox, error) {
@@ -62,16 +93,28 @@ func (s *stub) Get(ctx context.Context, id string) (sandboxcore.Sandbox, error) 
 	return s.as(sandbox, err, nil)
 }
 
-func (s *stub) as(sandbox sandboxcore.Sandbox, err error, resolved *sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
+func (s *stub) as(sandbox sandboxcore.Sandbox, err error, now *made) (sandboxcore.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if resolved != nil {
-		s.made[sandbox.ID()] = *resolved
+	if now != nil {
+		s.made[sandbox.ID()] = *now
 	}
-	return stubSandbox{sandbox, s.made[sandbox.ID()]}, nil
+	return stubSandbox{sandbox, s.made[sandbox.ID()], s.look, s.exec}, nil
+}
+
+func (s *stub) LookupTemplate(ctx context.Context, t sandboxcore.Template) (sandboxcore.TemplateInfo, error) {
+	if s.fail != nil {
+		return sandboxcore.TemplateInfo{}, s.fail
+	}
+	if s.onlyID != "" && t.ID != "" && t.ID != s.onlyID && !strings.HasPrefix(t.ID, fake.Name+":") {
+		return sandboxcore.TemplateInfo{}, sandboxcore.Errorf(sandboxcore.KindNotFound, "no template %q", t.ID)
+	}
+	info, err := s.Backend.LookupTemplate(ctx, t)
+	info.Resources = s.caps
+	return info, err
 }
 
 func (s *stub) Resolve(_ context.Context, spec sandboxcore.Spec) (sandboxcore.Resolved, error) {
@@ -115,7 +158,7 @@ var unknown = unknownValue{}
 
 func newHarness(t *testing.T, providerConfig object) *harness {
 	t.Helper()
-	h := &harness{t: t, backend: &stub{Backend: fake.New(t.TempDir()), made: map[string]sandboxcore.Resolved{}}}
+	h := &harness{t: t, backend: &stub{Backend: fake.New(t.TempDir()), made: map[string]made{}}}
 	factories := []sandboxcore.Factory{{
 		Name:           "stub",
 		Settings:       []sandboxcore.Setting{{Name: "host", Kind: sandboxcore.StringSetting}, {Name: "refuse", Kind: sandboxcore.BoolSetting}},
@@ -177,6 +220,16 @@ func problems(diags []*tfprotov6.Diagnostic) (found []string) {
 		}
 	}
 	slices.Sort(found)
+	return found
+}
+
+// warnings are the summaries of the warnings among diags.
+func warnings(diags []*tfprotov6.Diagnostic) (found []string) {
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityWarning {
+			found = append(found, d.Summary)
+		}
+	}
 	return found
 }
 
@@ -293,6 +346,8 @@ type resourceUnderTest struct {
 	schema   *tfprotov6.Schema
 	state    tftypes.Value
 	private  []byte
+	// warnings are those of the last read.
+	warnings []string
 }
 
 func (h *harness) resource(typeName string) *resourceUnderTest {
@@ -328,11 +383,7 @@ func (r *resourceUnderTest) plan(config object) planned {
 	})
 	r.must(err)
 	p := planned{problems: problems(resp.Diagnostics), private: resp.PlannedPrivate}
-	for _, d := range resp.Diagnostics {
-		if d.Severity == tfprotov6.DiagnosticSeverityWarning {
-			p.warnings = append(p.warnings, d.Summary)
-		}
-	}
+	p.warnings = warnings(resp.Diagnostics)
 	for _, path := range resp.RequiresReplace {
 		var names []string
 		for _, step := range path.Steps() {
@@ -437,6 +488,7 @@ func (r *resourceUnderTest) read() (object, []string) {
 	r.t.Helper()
 	resp, err := r.server.ReadResource(r.t.Context(), &tfprotov6.ReadResourceRequest{TypeName: r.typeName, CurrentState: r.encode(r.schema, r.state), Private: r.private})
 	r.must(err)
+	r.warnings = warnings(resp.Diagnostics)
 	if found := problems(resp.Diagnostics); len(found) > 0 {
 		return nil, found
 	}
@@ -469,4 +521,29 @@ func (r *resourceUnderTest) importID(id string) []string {
 
 func configureRequest(h *harness, config object) *tfprotov6.ConfigureProviderRequest {
 	return &tfprotov6.ConfigureProviderRequest{Config: h.encode(h.schema.Provider, h.value(h.schema.Provider, config))}
+}
+
+const execType = "sandboxio_exec"
+
+func (h *harness) validateExec(config object) []string {
+	h.t.Helper()
+	schema := h.schema.DataSourceSchemas[execType]
+	resp, err := h.server.ValidateDataResourceConfig(h.t.Context(), &tfprotov6.ValidateDataResourceConfigRequest{
+		TypeName: execType, Config: h.encode(schema, h.value(schema, config)),
+	})
+	h.must(err)
+	return problems(resp.Diagnostics)
+}
+
+func (h *harness) readExec(config object) (object, []string) {
+	h.t.Helper()
+	schema := h.schema.DataSourceSchemas[execType]
+	resp, err := h.server.ReadDataSource(h.t.Context(), &tfprotov6.ReadDataSourceRequest{
+		TypeName: execType, Config: h.encode(schema, h.value(schema, config)),
+	})
+	h.must(err)
+	if found := problems(resp.Diagnostics); len(found) > 0 {
+		return nil, found
+	}
+	return as[object](h.t, toGo(h.t, h.decode(schema, resp.State))), nil
 }

@@ -30,6 +30,9 @@ var (
 	_ resource.ResourceWithImportState    = (*templateResource)(nil)
 )
 
+// defaultPullTimeout bounds a creation whose timeouts say nothing.
+const defaultPullTimeout = 30 * time.Minute
+
 // templateResource is sandboxio_template.
 type templateResource struct {
 	factories []sandboxcore.Factory
@@ -70,11 +73,11 @@ func (r *templateResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			},
 			"image": schema.StringAttribute{
 				MarkdownDescription: "Container image reference. Exactly one of `image` and `template_id` is set. A change replaces.",
-				Optional:            true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Optional:            true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"template_id": schema.StringAttribute{
 				MarkdownDescription: "The backend's own id, which a sandbox's `template_id` takes. On Docker the image id (`sha256:…`); for an `image` it is known at plan if the engine has it. A change replaces.",
-				Optional:            true, Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIfConfigured()},
+				Optional:            true, Computed: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIfConfigured()},
 			},
 			"pull_policy": schema.StringAttribute{
 				MarkdownDescription: "When the image is fetched at creation: " + oneOf(sandboxcore.PullPolicies) + ". Default: `missing`. A change is in place.",
@@ -94,7 +97,11 @@ func (r *templateResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 					"gpu":       schema.StringAttribute{MarkdownDescription: capOf("Type."), Computed: true},
 				},
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, CreateDescription: "Bound on creation, the pull included. Default: `30m`."}),
+			"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
+				Create: true, Read: true,
+				CreateDescription: "Bound on creation, the pull included. Default: `30m`.",
+				ReadDescription:   "Bound on a refresh. Default: `2m`.",
+			}),
 		},
 	}
 }
@@ -142,9 +149,13 @@ func (r *templateResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	var config, plan templateModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	timeout, diags := plan.Timeouts.Read(ctx, defaultReadTimeout)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	ctx, cancel := bounded(ctx, "timeouts.read", timeout)
+	defer cancel()
 	name, backend, err := r.run.backendOf(config.Backend)
 	if errors.Is(err, errUnknownConfiguration) {
 		return // the framework has left unknown what isn't known
@@ -164,8 +175,8 @@ func (r *templateResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		if !plan.Backend.Equal(prior.Backend) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("backend"))
 		}
-	} else if !config.Image.IsUnknown() && !config.TemplateID.IsUnknown() && plan.PullPolicy.ValueString() != string(sandboxcore.PullAlways) {
-		info, err := backend.LookupTemplate(withLog(ctx), config.template())
+	} else if !config.Image.IsUnknown() && !config.TemplateID.IsUnknown() && known(plan.PullPolicy) && plan.PullPolicy.ValueString() != string(sandboxcore.PullAlways) {
+		info, err := backend.LookupTemplate(ctx, config.template())
 		missing := sandboxcore.Is(err, sandboxcore.KindNotFound)
 		pullable := known(config.Image) && plan.PullPolicy.ValueString() != string(sandboxcore.PullNever)
 		switch {
@@ -192,12 +203,12 @@ func (m *templateModel) observe(info sandboxcore.TemplateInfo) {
 func (r *templateResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan templateModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	timeout, diags := plan.Timeouts.Create(ctx, 30*time.Minute)
+	timeout, diags := plan.Timeouts.Create(ctx, defaultPullTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(withLog(ctx), timeout)
+	ctx, cancel := bounded(ctx, "timeouts.create", timeout)
 	defer cancel()
 	_, backend, err := r.run.backendOf(plan.Backend)
 	var info sandboxcore.TemplateInfo
@@ -215,12 +226,18 @@ func (r *templateResource) Create(ctx context.Context, req resource.CreateReques
 func (r *templateResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state templateModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	timeout, diags := state.Timeouts.Read(ctx, defaultReadTimeout)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(withLog(ctx), defaultReadTimeout)
+	ctx, cancel := bounded(ctx, "timeouts.read", timeout)
 	defer cancel()
 	_, backend, err := r.run.backendOf(state.Backend)
+	if errors.Is(err, errUnknownConfiguration) {
+		warnNotRefreshed(&resp.Diagnostics, state.ID)
+		return
+	}
 	var info sandboxcore.TemplateInfo
 	if err == nil {
 		// By its id: a tag that moved to other content doesn't change what this template is.
@@ -250,9 +267,9 @@ func (r *templateResource) Delete(context.Context, resource.DeleteRequest, *reso
 
 // ImportState takes "<backend>/<template id>" or "<backend>/<image>".
 func (r *templateResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ctx, cancel := context.WithTimeout(withLog(ctx), defaultReadTimeout)
+	ctx, cancel := bounded(ctx, "timeouts.read", defaultReadTimeout)
 	defer cancel()
-	state := templateModel{Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{"create": types.StringType})}}
+	state := templateModel{Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{"create": types.StringType, "read": types.StringType})}}
 	name, what, err := sandboxcore.ParseID(req.ID)
 	var info sandboxcore.TemplateInfo
 	if err == nil {
