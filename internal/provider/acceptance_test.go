@@ -191,6 +191,32 @@ func TestAccUpdateInPlaceAndBack(t *testing.T) {
 	)
 }
 
+// What is only written otherwise changes nothing outside.
+func TestAccWrittenOtherwise(t *testing.T) {
+	a := newAccTest(t)
+	id := ""
+	same := func(*terraform.State) error {
+		if id == "" {
+			id = a.one()
+		}
+		if now := a.one(); now != id {
+			return fmt.Errorf("%s became %s", id, now)
+		}
+		return nil
+	}
+	step := func(lines string, action plancheck.ResourceActionType) resource.TestStep {
+		return resource.TestStep{Config: a.config(sandbox(lines)), ConfigPlanChecks: planAction(action), Check: same}
+	}
+	a.run(
+		step(`ttl = "60m"`, plancheck.ResourceActionCreate),
+		step(`ttl = "1h"`, plancheck.ResourceActionNoop),
+		step("ttl = \"1h\"\ncommand = []\nenv = {}\nlabels = {}\ndocker = { read_only = false }", plancheck.ResourceActionUpdate),
+		step("ttl = \"1h\"\nnetwork = { egress = \"deny\" }\nresources = { cpu = 1.0 }\nbackend = \"docker\"", plancheck.ResourceActionUpdate),
+		step("ttl = \"3600s\"\nrequire_isolation = \"container\"", plancheck.ResourceActionUpdate),
+		step(`ttl = "60m"`, plancheck.ResourceActionUpdate),
+	)
+}
+
 func TestAccReplaceNamesTheAttribute(t *testing.T) {
 	a := newAccTest(t)
 	a.run(
@@ -311,7 +337,7 @@ func TestAccMainProcessDies(t *testing.T) {
 		resource.TestStep{Config: a.config(sandbox(`command = ["nc", "-ll", "-p", "8080", "-e", "true"]` + "\n" + `readiness = { tcp_port = 8080, timeout = "20s" }`))},
 		resource.TestStep{
 			Config:      a.config(sandbox(`command = ["sleep", "1000"]` + "\n" + `readiness = { tcp_port = 81 }` + "\n" + `timeouts = { create = "3s" }`)),
-			ExpectError: regexp.MustCompile(`(?s)Timeout|deadline`),
+			ExpectError: regexp.MustCompile(`(?s)Timeout\s+at\s+timeouts\.create.*timeouts = .*did\s+not\s+end\s+within\s+3s`),
 		},
 	)
 }

@@ -69,7 +69,14 @@ func newCLI(t *testing.T, body string) cli {
 
 func (c cli) write(body string) {
 	c.Helper()
-	config := "terraform {\n  required_providers {\n    sandboxio = { source = \"sandboxio/sandboxio\" }\n  }\n}\n" + c.config(body)
+	c.writeProvider("", body)
+}
+
+// writeProvider writes body under a provider with these lines in it.
+func (c cli) writeProvider(lines, body string) {
+	c.Helper()
+	config := "terraform {\n  required_providers {\n    sandboxio = { source = \"sandboxio/sandboxio\" }\n  }\n}\n" +
+		strings.Replace(c.config(body), "default_backend", lines+"\n  default_backend", 1)
 	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(config), 0o600); err != nil {
 		c.Fatal(err)
 	}
@@ -152,22 +159,59 @@ func TestAccUnreachableEngineKeepsState(t *testing.T) {
 // works, and contacts nothing.
 func TestAccUnknownProviderConfiguration(t *testing.T) {
 	c := newCLI(t, sandbox(""))
-	config, err := os.ReadFile(filepath.Join(c.dir, "main.tf"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	host := docker(t, "context", "inspect", "-f", "{{.Endpoints.docker.Host}}")
-	unknown := strings.Replace(string(config), "default_backend = \"docker\"", "default_backend = \"docker\"\n  docker = { host = terraform_data.host.output }", 1) +
-		fmt.Sprintf("resource \"terraform_data\" \"host\" {\n  input = %q\n}\n", host)
-	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(unknown), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	c.writeProvider("docker = { host = terraform_data.host.output }", sandbox("")+fmt.Sprintf("resource \"terraform_data\" \"host\" {\n  input = %q\n}\n", host))
 	cmd := c.command("plan")
 	cmd.Env = append(cmd.Env, "DOCKER_HOST=unix:///none/docker.sock") // no default either
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	c.terraform(0, "apply", "-auto-approve")
+	c.terraform(0, "plan", "-detailed-exitcode")
+}
+
+// It depends on something that is made anew while the sandbox exists: the sandbox stays
+// the same, is brought up to date, and what hangs on it waits for the apply.
+func TestAccProviderConfigurationUnknownAgain(t *testing.T) {
+	host := docker(t, "context", "inspect", "-f", "{{.Endpoints.docker.Host}}")
+	c := newCLI(t, "")
+	write := func(round int, lines string) {
+		c.writeProvider("docker = { host = terraform_data.host.output }", fmt.Sprintf(
+			"resource \"terraform_data\" \"host\" {\n  input = %q\n  triggers_replace = [%d]\n}\n", host, round)+sandbox(lines)+execIn("command = [\"true\"]"))
+	}
+	write(1, `ttl = "60m"`)
+	c.terraform(0, "apply", "-auto-approve")
+	id := c.one()
+	for round, lines := range []string{`ttl = "1h"`, "ttl = \"1h\"\nresources = { cpu = 0.5 }"} {
+		write(round+2, lines)
+		if out := c.terraform(0, "apply", "-auto-approve"); !strings.Contains(out, "Not refreshed") {
+			t.Errorf("nothing says that the sandbox was not looked at:\n%s", out)
+		}
+		if c.one() != id {
+			t.Errorf("%s became %s", id, c.one())
+		}
+		c.terraform(0, "plan", "-detailed-exitcode")
+	}
+	if cpus := docker(t, "inspect", "-f", "{{.HostConfig.NanoCpus}}", id); cpus != "500000000" {
+		t.Errorf("the cap did not arrive: %s", cpus)
+	}
+}
+
+// A sandbox whose time is over is made anew, and the plan says why.
+func TestAccExpired(t *testing.T) {
+	c := newCLI(t, sandbox(`ttl = "4s"`)+execIn("command = [\"true\"]"))
+	c.terraform(0, "apply", "-auto-approve")
+	id := c.one()
+	docker(t, "wait", id)
+	plan := c.terraform(2, "plan", "-detailed-exitcode")
+	if !strings.Contains(plan, "Sandbox expired") || !strings.Contains(plan, "1 to add, 0 to change") {
+		t.Errorf("plan:\n%s", plan)
+	}
+	c.write(sandbox(`ttl = "1h"`) + execIn("command = [\"true\"]"))
+	c.terraform(0, "apply", "-auto-approve")
+	if c.one() == id {
+		t.Error("the expired sandbox was started again")
+	}
 	c.terraform(0, "plan", "-detailed-exitcode")
 }
 
@@ -255,12 +299,18 @@ func processesOf(t *testing.T, program string) (pids []int) {
 
 func TestAccPlanShowsLineOfEachRefusal(t *testing.T) {
 	c := newCLI(t, sandbox("resources = {\n  cpu = 1000\n}\nrequire_isolation = \"gvisor\""))
-	plan := c.terraform(1, "plan")
-	for _, line := range []string{`: resources = \{`, `: require_isolation = "gvisor"`} {
-		if !regexp.MustCompile(`on main\.tf line \d+.*\n +\d+` + line).MatchString(plan) {
-			t.Errorf("no line %q in\n%s", line, plan)
+	shows := func(lines ...string) {
+		t.Helper()
+		plan := c.terraform(1, "plan")
+		for _, line := range lines {
+			if !regexp.MustCompile(`on main\.tf line \d+.*\n +\d+: *` + line).MatchString(plan) {
+				t.Errorf("no line %q in\n%s", line, plan)
+			}
 		}
 	}
+	shows(`resources = \{`, `require_isolation = "gvisor"`)
+	c.write(sandbox("labels = {\n  ok = \"1\"\n  \"sandboxio.role\" = \"x\"\n}\ncommand = [\n  \"\",\n]\nttl = \"soon\""))
+	shows(`"sandboxio\.role" = "x"`, `"",`, `ttl = "soon"`)
 	c.write("")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
@@ -272,6 +273,27 @@ func overlay(all map[string]attr.Value, typesOf map[string]attr.Type, config typ
 		}
 	}
 	return types.ObjectValueMust(typesOf, all)
+}
+
+// unknownBut is what config says, and the rest unknown.
+func unknownBut(config types.Object, typesOf map[string]attr.Type) types.Object {
+	if config.IsNull() {
+		return types.ObjectUnknown(typesOf)
+	}
+	all := map[string]attr.Value{}
+	for name, typ := range typesOf {
+		switch typ := typ.(type) {
+		case types.ListType:
+			all[name] = types.ListUnknown(typ.ElemType)
+		case basetypes.Float64Type:
+			all[name] = types.Float64Unknown()
+		case basetypes.Int64Type:
+			all[name] = types.Int64Unknown()
+		default:
+			all[name] = types.StringUnknown()
+		}
+	}
+	return overlay(all, typesOf, config)
 }
 
 // allKnown says whether v and all that is in it is known. Null is known.

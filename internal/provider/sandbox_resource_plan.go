@@ -60,7 +60,8 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	defer cancel()
 	name, backend, err := r.run.backendOf(config.Backend)
 	if errors.Is(err, errUnknownConfiguration) {
-		plan.forgetResolved(config)
+		plan.backendUnknown(name, config, prior)
+		plan.label(r.run, config)
 		resp.Diagnostics.Append(plan.store(ctx, &resp.Plan, resp.Plan.Schema)...)
 		return
 	}
@@ -76,10 +77,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	plan.Backend = types.StringValue(name)
 	plan.resolve(config, resolved)
-	plan.EffectiveLabels = types.MapUnknown(types.StringType)
-	if labels, known := r.run.withDefaults(config.Labels); known {
-		plan.EffectiveLabels = mapOf(labels)
-	}
+	plan.label(r.run, config)
 	if prior == nil {
 		plan.fresh(resolved)
 	} else {
@@ -142,21 +140,33 @@ func sameDuration(a, b types.String) bool {
 	return a.Equal(b) || errX == nil && errY == nil && x == y
 }
 
-// forgetResolved leaves unknown whatever only a backend could say.
-func (m *sandboxModel) forgetResolved(config sandboxModel) {
-	if config.Backend.IsNull() {
-		m.Backend = types.StringUnknown()
-	}
-	if config.Resources.IsNull() {
-		m.Resources = types.ObjectUnknown(resourcesTypes)
-	}
-	if config.Network.IsNull() {
-		m.Network = types.ObjectUnknown(networkTypes)
-	}
-	for _, s := range []*types.String{&m.ID, &m.SandboxID, &m.State, &m.Isolation, &m.ImageID, &m.CreatedAt, &m.ExpiresAt} {
-		*s = types.StringUnknown()
-	}
+// label plans the labels that come of the provider's and the sandbox's own.
+func (m *sandboxModel) label(r *run, config sandboxModel) {
 	m.EffectiveLabels = types.MapUnknown(types.StringType)
+	if labels, known := r.withDefaults(config.Labels); known {
+		m.EffectiveLabels = mapOf(labels)
+	}
+}
+
+// backendUnknown plans while nothing may be asked of the backend: what only it could
+// say stays unknown. A sandbox that exists stays the same one, and is planned as an
+// update, so that what hangs on it waits for the apply, which plans again.
+func (m *sandboxModel) backendUnknown(name string, config sandboxModel, prior *sandboxModel) {
+	if prior == nil {
+		m.fresh(sandboxcore.Resolved{})
+	} else {
+		m.keep(prior)
+	}
+	m.Backend = config.Backend
+	if m.Backend.IsNull() {
+		m.Backend = types.StringUnknown()
+		if name != "" {
+			m.Backend = types.StringValue(name)
+		}
+	}
+	m.State, m.Isolation = types.StringUnknown(), types.StringUnknown()
+	m.Resources = unknownBut(config.Resources, resourcesTypes)
+	m.Network = unknownBut(config.Network, networkTypes)
 	m.Capabilities = types.ListUnknown(types.StringType)
 	m.Enforcement = types.ObjectUnknown(enforcementTypes)
 }

@@ -196,7 +196,8 @@ func TestUnknownProviderConfigurationKeepsWhatExists(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	r := h.resource(sandboxType)
-	made, found := r.apply(basic)
+	config := with(basic, object{"ttl": "60m"})
+	made, found := r.apply(config)
 	if found != nil {
 		t.Fatal(found)
 	}
@@ -207,13 +208,41 @@ func TestUnknownProviderConfigurationKeepsWhatExists(t *testing.T) {
 	opened := h.opened
 	_, err := h.server.ConfigureProvider(t.Context(), configureRequest(h, object{"default_backend": "stub", "stub": object{"host": unknown}}))
 	h.must(err)
+	configs := map[string]object{sandboxType: config, templateType: basic}
 	for _, kept := range []*resourceUnderTest{r, template} {
 		before := kept.state
 		if seen, found := kept.read(); found != nil || seen == nil || !kept.state.Equal(before) {
 			t.Errorf("%s: read %v, %q", kept.typeName, seen, found)
 		}
-		if p := kept.plan(basic); len(p.problems) > 0 || len(p.replaces) > 0 {
-			t.Errorf("%s: %q, replaced by %v", kept.typeName, p.problems, p.replaces)
+		if !slices.Equal(kept.warnings, []string{"Not refreshed"}) {
+			t.Errorf("%s: warnings %q", kept.typeName, kept.warnings)
+		}
+		if p := kept.plan(configs[kept.typeName]); len(p.problems) > 0 || len(p.replaces) > 0 || p.after["id"] == unknown {
+			t.Errorf("%s: %q, replaced by %v, id %v", kept.typeName, p.problems, p.replaces, p.after["id"])
+		}
+	}
+	// Whatever the apply will plan once the backend is known has to fit into this plan.
+	for name, test := range map[string]struct {
+		change object
+		want   object
+	}{
+		"nothing":       {object{}, object{"state": unknown, "isolation": unknown, "ttl": "60m", "expires_at": made["expires_at"], "resources": unknown, "network": unknown}},
+		"same ttl":      {object{"ttl": "1h"}, object{"ttl": "60m", "expires_at": made["expires_at"]}},
+		"another ttl":   {object{"ttl": "2h"}, object{"ttl": "2h", "expires_at": unknown}},
+		"no ttl":        {object{"ttl": nil}, object{"ttl": nil, "expires_at": nil}},
+		"labels":        {object{"labels": object{"a": "b"}}, object{"effective_labels": object{"a": "b"}}},
+		"a cap":         {object{"resources": object{"cpu": 2}}, object{"resources": object{"cpu": 2.0, "memory_mb": unknown, "disk_mb": unknown, "gpu": unknown}}},
+		"egress":        {object{"network": object{"egress": "deny"}}, object{"network": object{"egress": "deny", "allow": unknown, "ingress_ports": unknown}}},
+		"what it keeps": {object{}, object{"id": made["id"], "sandbox_id": made["sandbox_id"], "created_at": made["created_at"], "image_id": made["image_id"], "backend": "stub"}},
+	} {
+		p := r.plan(with(config, test.change))
+		if len(p.problems) > 0 {
+			t.Errorf("%s: %q", name, p.problems)
+		}
+		for attribute, want := range test.want {
+			if diff := cmp.Diff(want, p.after[attribute]); diff != "" {
+				t.Errorf("%s: %s: %s", name, attribute, diff)
+			}
 		}
 	}
 	if h.opened != opened {
@@ -221,7 +250,7 @@ func TestUnknownProviderConfigurationKeepsWhatExists(t *testing.T) {
 	}
 	_, err = h.server.ConfigureProvider(t.Context(), configureRequest(h, object{"default_backend": "stub", "stub": object{"host": "known"}}))
 	h.must(err)
-	if after, found := r.apply(basic); found != nil || after["id"] != made["id"] {
+	if after, found := r.apply(config); found != nil || after["id"] != made["id"] {
 		t.Errorf("%q %v", found, after)
 	}
 }

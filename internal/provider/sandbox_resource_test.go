@@ -158,7 +158,7 @@ func TestUnknownInputs(t *testing.T) {
 		"command":           {object{"command": []any{"a", unknown}}, nil},
 		"ttl":               {object{"ttl": unknown}, nil},
 		"readiness":         {object{"readiness": object{"exec": unknown}}, nil},
-		"backend":           {object{"backend": unknown}, everything},
+		"backend":           {object{"backend": unknown}, []string{"resources", "network", "isolation", "enforcement", "image_id", "capabilities"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
