@@ -8,8 +8,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -19,12 +21,12 @@ import (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	if err := run(context.Background(), os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, to io.Writer) error {
 	server, err := providerserver.NewProtocol6WithError(provider.New(backend.All())())()
 	if err != nil {
 		return err
@@ -33,7 +35,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(os.Stdout)
+	out := json.NewEncoder(to)
 	out.SetIndent("", "  ")
 	return out.Encode(map[string]any{
 		"format_version": "1.0",
@@ -67,7 +69,7 @@ func attributes(all []*tfprotov6.SchemaAttribute) map[string]any {
 	for _, a := range all {
 		e := map[string]any{}
 		if a.NestedType != nil {
-			e["nested_type"] = map[string]any{"attributes": attributes(a.NestedType.Attributes), "nesting_mode": "single"}
+			e["nested_type"] = map[string]any{"attributes": attributes(a.NestedType.Attributes), "nesting_mode": strings.ToLower(a.NestedType.Nesting.String())}
 		} else {
 			e["type"] = a.Type
 		}
