@@ -215,6 +215,26 @@ func TestAccExpired(t *testing.T) {
 	c.terraform(0, "plan", "-detailed-exitcode")
 }
 
+// Neither the log at its loudest nor an error tells what env and stdin hold.
+func TestAccSecretsStayOutOfLogs(t *testing.T) {
+	const secret = "hunter2"
+	c := newCLI(t, sandbox(`env = { TOKEN = "`+secret+`" }`)+
+		execIn(`command = ["no-such-program"]`+"\n"+`env = { TOKEN = "`+secret+`" }`+"\n"+`stdin = "`+secret+`"`))
+	apply := c.command("apply", "-auto-approve")
+	apply.Env = append(apply.Env, "TF_LOG=TRACE")
+	out, err := apply.CombinedOutput()
+	// The log has to be there for its silence to mean something.
+	if err == nil || !strings.Contains(string(out), "[TRACE]") || !strings.Contains(string(out), "CannotStart") || !strings.Contains(string(out), "sandboxio_exec") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, secret) {
+			t.Errorf("told: %s", line)
+		}
+	}
+	c.write(sandbox("")) // a destroy would run the command too
+}
+
 func fleet(n int) string {
 	return fmt.Sprintf("resource \"sandboxio_sandbox\" \"s\" {\n  count = %d\n  image = %q\n  resources = { cpu = 0.5, memory_mb = 64 }\n}\n", n, image)
 }

@@ -491,6 +491,13 @@ func TestUnavailableKeepsState(t *testing.T) {
 			if !r.state.Equal(before) {
 				t.Error("the state was lost")
 			}
+			h.must(h.backend.Inject(fake.Injection{Op: fake.OpUpdate, Fault: fault, Always: true}))
+			if _, found := r.apply(with(basic, object{"resources": object{"cpu": 2}})); len(found) != 1 {
+				t.Errorf("update: %q", found)
+			}
+			if !r.state.Equal(before) {
+				t.Error("a failed update changed the state")
+			}
 		})
 	}
 	h := newHarness(t, nil)
