@@ -158,3 +158,22 @@ func TestDiskIsRefusedUnlessItHolds(t *testing.T) {
 		}
 	}
 }
+
+// Every cap with up to nine decimals is a whole number of billionths, whatever binary
+// fractions make of it; more decimals are refused rather than rounded in silence.
+func TestCPUInBillionths(t *testing.T) {
+	realEngine(t)
+	b := newBackend(t)
+	resolve := func(cpu float64) error {
+		_, err := b.Resolve(t.Context(), sandboxcore.Spec{Resources: sandboxcore.Resources{CPU: sandboxcore.Some(cpu)}})
+		return err
+	}
+	for thousandths := 10; thousandths <= 1000; thousandths++ {
+		if err := resolve(float64(thousandths) / 1000); err != nil {
+			t.Errorf("%d thousandths: %v", thousandths, err)
+		}
+	}
+	if err := resolve(0.12345678912); !sandboxcore.Is(err, sandboxcore.KindConfiguration) {
+		t.Errorf("eleven decimals: %v, want ConfigurationError", err)
+	}
+}

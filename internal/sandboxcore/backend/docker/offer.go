@@ -53,7 +53,7 @@ func (b *Backend) Resolve(ctx context.Context, spec sandboxcore.Spec) (sandboxco
 			return sandboxcore.Resolved{}, err
 		}
 	}
-	if cpu, ok := spec.Resources.CPU.Get(); ok && nanoCPUs(cpu) != cpu*1e9 {
+	if cpu, ok := spec.Resources.CPU.Get(); ok && nanoCPUs(cpu)/1e9 != cpu {
 		return sandboxcore.Resolved{}, sandboxcore.Configurationf("resources.cpu", "Write at most nine decimals.", "the engine counts cpu in billionths of a core, and %v isn't a whole number of them", cpu)
 	}
 	return sandboxcore.Admit(spec, offer)
