@@ -7,7 +7,10 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +29,8 @@ func runExec(timeoutMillis int64, dir string, argv []string) {
 	if out.WriteHello() != nil {
 		os.Exit(1)
 	}
+	// A broken stdout is an error of a write then, and not the guest's death.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	end := func(t protocol.Terminal) {
 		if out.WriteEnd(t) != nil {
 			os.Exit(1)
@@ -36,6 +41,7 @@ func runExec(timeoutMillis int64, dir string, argv []string) {
 		end(protocol.Terminal{Outcome: protocol.CannotStart, Reason: f.reason, Message: f.message})
 	}
 
+	reserveThreads()
 	// Descendants that lose their parent become children of this process, so that
 	// it finds all of them.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -58,17 +64,41 @@ func runExec(timeoutMillis int64, dir string, argv []string) {
 	if timeoutMillis > 0 {
 		timeout = time.After(time.Duration(timeoutMillis) * time.Millisecond)
 	}
+	var t protocol.Terminal
 	select {
 	case status := <-run.mainEnded:
 		run.drain()
-		end(protocol.Terminal{Outcome: protocol.Exited, Code: exitCode(status)})
+		t = protocol.Terminal{Outcome: protocol.Exited, Code: exitCode(status)}
 	case <-timeout:
 		run.killTree()
-		end(protocol.Terminal{Outcome: protocol.TimedOut})
+		t = protocol.Terminal{Outcome: protocol.TimedOut}
 	case <-run.kill:
 		run.killTree()
-		end(protocol.Terminal{Outcome: protocol.Killed})
+		t = protocol.Terminal{Outcome: protocol.Killed}
 	}
+	if !run.settled.CompareAndSwap(false, true) {
+		select {} // the client is gone: abandon is killing the tree, which must not be cut short
+	}
+	end(t)
+}
+
+// reserveThreads makes the threads that a run can need before there is a command that
+// could use up the sandbox's pids: Go ends a program that can't make one more.
+func reserveThreads() {
+	// Blocked in wait4, in a read of stdin, in writes of both pumps; and as many again
+	// for the runtime's own.
+	const threads = 8
+	var ready, done sync.WaitGroup
+	ready.Add(threads)
+	for range threads {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			ready.Wait() // all at once, each on a thread of its own
+		})
+	}
+	done.Wait()
 }
 
 // execution is a started command with what serves its streams.
@@ -78,9 +108,11 @@ type execution struct {
 	// allEnded is closed when there is no child left.
 	allEnded chan struct{}
 	// kill is closed when the client asks for it.
-	kill  chan struct{}
-	pumps []*pump
-	done  sync.WaitGroup
+	kill chan struct{}
+	// settled is taken by who ends the run: its own end, or abandon.
+	settled atomic.Bool
+	pumps   []*pump
+	done    sync.WaitGroup
 }
 
 func start(path string, argv []string, out *protocol.Writer) (*execution, error) {
@@ -153,9 +185,8 @@ func (run *execution) serveClient(stdin *os.File, out *protocol.Writer) {
 	closed, killed := false, false
 	for {
 		frame, err := in.Next()
-		if err != nil { // the client is gone
-			run.killTree()
-			os.Exit(1)
+		if err != nil {
+			run.abandon()
 		}
 		switch {
 		case frame.Kind == protocol.StdinData && len(frame.Payload) > 0 && !closed:
@@ -168,6 +199,15 @@ func (run *execution) serveClient(stdin *os.File, out *protocol.Writer) {
 			close(run.kill)
 		}
 	}
+}
+
+// abandon ends a run whose client is gone. The main process's death by it isn't the
+// run's own end.
+func (run *execution) abandon() {
+	if run.settled.CompareAndSwap(false, true) {
+		run.killTree()
+	}
+	os.Exit(1)
 }
 
 // drain passes on what the main process wrote, without waiting for others that hold

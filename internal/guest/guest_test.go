@@ -213,7 +213,7 @@ func TestTreeIsKilled(t *testing.T) {
 		end     func(c *client)
 		outcome protocol.Outcome
 	}{
-		"timeout":     {1500 * time.Millisecond, func(*client) {}, protocol.TimedOut},
+		"timeout":     {5 * time.Second, func(*client) {}, protocol.TimedOut},
 		"kill frame":  {0, func(c *client) { _ = c.frames.Write(protocol.Kill, nil) }, protocol.Killed},
 		"client gone": {0, func(c *client) { _ = c.stdin.Close() }, 0},
 		"behind stdin data": {0, func(c *client) {
@@ -238,6 +238,23 @@ func TestTreeIsKilled(t *testing.T) {
 			}
 			awaitAlive(t, "sleep\x00"+word, func(n int) bool { return n == 0 })
 		})
+	}
+}
+
+// The main process dies first of a killed tree: the guest doesn't take that for the end
+// of the run, and leave before the others are dead.
+func TestClientGoneTakesAllEveryTime(t *testing.T) {
+	t.Parallel()
+	for i := range 30 {
+		word := strconv.FormatInt(2e9+time.Now().UnixNano()%1e9*100+int64(i), 10)
+		c := run(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do setsid sleep "+word+" & done; wait")
+		awaitAlive(t, "sleep\x00"+word, func(n int) bool { return n == 8 })
+		_ = c.stdin.Close()
+		_ = c.cmd.Wait()
+		if code := c.cmd.ProcessState.ExitCode(); code != 1 {
+			t.Errorf("the guest ended with code %d, as if the run had ended", code)
+		}
+		awaitAlive(t, "sleep\x00"+word, func(n int) bool { return n == 0 })
 	}
 }
 

@@ -25,6 +25,10 @@ var keptCapabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KI
 // requestTimeout bounds one request whose answer must not be missed.
 const requestTimeout = 2 * time.Minute
 
+// networkAttempts bounds the retries while others make and remove the shared network;
+// all of them together wait about two seconds.
+const networkAttempts = 8
+
 // Create makes and starts a container.
 func (b *Backend) Create(ctx context.Context, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
 	conn, err := b.connect(ctx)
@@ -37,8 +41,13 @@ func (b *Backend) Create(ctx context.Context, spec sandboxcore.Spec, resolved sa
 	for attempt := 0; ; attempt++ {
 		s, err := conn.create(ctx, spec, resolved)
 		// The shared network goes with its last sandbox, which may have been this moment.
-		if err == nil || attempt == 3 || resolved.Network.Egress != sandboxcore.EgressAllow || !isMissingNetwork(err) {
+		if err == nil || attempt == networkAttempts || resolved.Network.Egress != sandboxcore.EgressAllow || !isNetworkInFlux(err) {
 			return s, err
+		}
+		select {
+		case <-time.After(time.Duration(attempt) * 50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, failed(ctx.Err(), "creating the container")
 		}
 	}
 }

@@ -80,8 +80,9 @@ func (c *connection) removeEgress(ctx context.Context) {
 
 var errMissingNetwork = errors.New("network not found")
 
-// isMissingNetwork knows an engine's answer that a network isn't there (any more).
-func isMissingNetwork(err error) bool {
+// isNetworkInFlux knows an engine's answers that a network isn't there (any more), or
+// that there are two of its name for a moment.
+func isNetworkInFlux(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "network") && strings.Contains(text, "not found")
+	return strings.Contains(text, "network") && (strings.Contains(text, "not found") || strings.Contains(text, "is ambiguous"))
 }
