@@ -255,6 +255,17 @@ func TestAccCapsChangedByHandAreHealed(t *testing.T) {
 			Config:    config, ConfigPlanChecks: planAction(plancheck.ResourceActionUpdate),
 		},
 		resource.TestStep{Config: config, PlanOnly: true},
+		resource.TestStep{ // what has no attribute of its own shows in enforcement
+			PreConfig: func() { docker(t, "update", "--pids-limit", "100", a.one()) },
+			Config:    config, ConfigPlanChecks: planAction(plancheck.ResourceActionUpdate),
+			Check: func(*terraform.State) error {
+				if got := docker(t, "inspect", "-f", "{{.HostConfig.PidsLimit}}", a.one()); got != "512" {
+					return fmt.Errorf("pids limit %s", got)
+				}
+				return nil
+			},
+		},
+		resource.TestStep{Config: config, PlanOnly: true},
 	)
 }
 

@@ -146,7 +146,7 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 		report(ctx, &resp.Diagnostics, req.Plan.Schema, summary, err)
 		return
 	}
-	if len(plan.changes(&prior)) == 0 && plan.State.Equal(prior.State) {
+	if len(plan.changes(&prior)) == 0 && plan.State.Equal(prior.State) && plan.Enforcement.Equal(prior.Enforcement) {
 		resp.Diagnostics.Append(plan.store(ctx, &resp.State, resp.State.Schema)...)
 		return
 	}

@@ -147,7 +147,7 @@ func admitResources(errs *problems, want Resources, offer Offer) Resources {
 		return effective
 	}
 
-	defaultCPU, defaultMemory := DefaultCPU, int64(DefaultMemoryMB)
+	defaultCPU, defaultMemory := math.Max(DefaultCPU, offer.MinCPU), max(int64(DefaultMemoryMB), offer.MinMemoryMB)
 	if offer.MaxCPU > 0 {
 		defaultCPU = math.Min(defaultCPU, offer.MaxCPU)
 	}

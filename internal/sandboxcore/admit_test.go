@@ -5,6 +5,8 @@ package sandboxcore
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,6 +43,60 @@ func TestDefaultsAreModestAndConcrete(t *testing.T) {
 	if err != nil || got.Resources != (Resources{CPU: Some(0.5), MemoryMB: Some(int64(512))}) || got.Enforcement.Disk != EnforcementNone {
 		t.Errorf("on a small machine: %+v, %v", got, err)
 	}
+	big := fullOffer()
+	big.MinCPU, big.MinMemoryMB = 2, 2048
+	if got, err = Admit(Spec{}, big); err != nil || got.Resources.CPU != Some(2.0) || got.Resources.MemoryMB != Some(int64(2048)) {
+		t.Errorf("where everything is big: %+v, %v", got, err)
+	}
+}
+
+func TestWhatIsAskedForIsInEffect(t *testing.T) {
+	t.Parallel()
+	want := Resources{CPU: Some(0.5), MemoryMB: Some(int64(64)), DiskMB: Some(int64(100)), GPU: Some("T4")}
+	got, err := Admit(Spec{Resources: want, Network: NetworkPolicy{Egress: EgressAllow, IngressPorts: TupleOf(80)}}, fullOffer())
+	if err != nil || got.Resources != want || got.Network != (NetworkPolicy{Egress: EgressAllow, IngressPorts: TupleOf(80)}) || got.Enforcement.Egress != "bridge" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got.Capabilities != fullOffer().Capabilities || !slices.Equal(got.InPlace, fullOffer().InPlace) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// An adapter whose author says nothing has claimed nothing.
+func TestWhoDeclaresNoTierHasUnknown(t *testing.T) {
+	t.Parallel()
+	offer := fullOffer()
+	offer.Tiers = nil
+	if got, err := Admit(Spec{}, offer); err != nil || got.Tier != (TierOffer{}) || got.Tier.Tier != TierUnknown {
+		t.Errorf("%+v, %v", got.Tier, err)
+	}
+	for _, tiers := range [][]TierOffer{nil, {{Tier: TierUnknown, Runtime: "x"}}} {
+		offer.Tiers = tiers
+		for _, tier := range IsolationTiers() {
+			if _, err := Admit(Spec{RequireIsolation: Some(tier)}, offer); !Is(err, KindConfiguration) {
+				t.Errorf("%v offered, %s required: %v, want ConfigurationError", tiers, tier, err)
+			}
+		}
+	}
+}
+
+// A stronger tier is taken where a weaker one is required and not there.
+func TestStrongerTierIsTaken(t *testing.T) {
+	t.Parallel()
+	offer := fullOffer()
+	offer.Tiers = []TierOffer{{Tier: TierMicroVM, Runtime: "kata", Evidence: evidence}}
+	for _, minimum := range []IsolationTier{TierContainer, TierGVisor, TierMicroVM} {
+		if got, err := Admit(Spec{RequireIsolation: Some(minimum)}, offer); err != nil || got.Tier.Tier != TierMicroVM {
+			t.Errorf("%s required: %+v, %v", minimum, got.Tier, err)
+		}
+	}
+	offer.Tiers = []TierOffer{{Tier: TierContainer, Runtime: "runc"}}
+	for _, minimum := range []IsolationTier{TierGVisor, TierMicroVM} {
+		_, err := Admit(Spec{RequireIsolation: Some(minimum)}, offer)
+		if !Is(err, KindConfiguration) || !strings.Contains(err.Error(), "container (runc)") {
+			t.Errorf("%s required: %v, want a refusal that lists what there is", minimum, err)
+		}
+	}
 }
 
 func TestWeakestTierThatSatisfies(t *testing.T) {
@@ -64,6 +120,9 @@ func TestTierNeedsEvidence(t *testing.T) {
 		if _, err := Admit(Spec{RequireIsolation: Some(TierContainer)}, offer); !Is(err, KindConfiguration) {
 			t.Errorf("%s: required: %v", name, err)
 		}
+		if offer.Tiers[0].Tier != TierMicroVM {
+			t.Errorf("%s: the backend's own offer was changed", name)
+		}
 	}
 }
 
@@ -74,6 +133,8 @@ func TestRefusals(t *testing.T) {
 	bare := Offer{Backend: "bare", EgressEnforcement: map[Egress]string{EgressAllow: "nothing"}, DiskRefusal: "no quota", AllowListRefusal: "no filter"}
 	listless := fullOffer()
 	listless.AllowListRefusal = "no filter"
+	undeclared := fullOffer()
+	undeclared.Capabilities &^= NetworkPolicies
 	full := fullOffer()
 	for name, test := range map[string]struct {
 		offer Offer
@@ -83,6 +144,21 @@ func TestRefusals(t *testing.T) {
 	}{
 		"learn":                   {full, Spec{Network: NetworkPolicy{Egress: EgressLearn}}, KindCapabilityNotSupported, "network.egress"},
 		"egress nonsense":         {full, Spec{Network: NetworkPolicy{Egress: "x"}}, KindConfiguration, "network.egress"},
+		"deny not declared":       {undeclared, Spec{}, KindCapabilityNotSupported, "network.egress"},
+		"allow not enforced":      {Offer{Backend: "x", EgressEnforcement: map[Egress]string{}}, Spec{Network: NetworkPolicy{Egress: EgressAllow}}, KindCapabilityNotSupported, "network.egress"},
+		"any host":                {full, Spec{Network: NetworkPolicy{Egress: EgressAllow, Allow: TupleOf("*")}}, KindConfiguration, "network.allow[0]"},
+		"no host":                 {full, Spec{Network: NetworkPolicy{Egress: EgressAllow, Allow: TupleOf("a.org", "")}}, KindConfiguration, "network.allow[1]"},
+		"URL":                     {full, Spec{Network: NetworkPolicy{Egress: EgressAllow, Allow: TupleOf("https://a.org")}}, KindConfiguration, "network.allow[0]"},
+		"host with port":          {full, Spec{Network: NetworkPolicy{Egress: EgressAllow, Allow: TupleOf("a.org:443")}}, KindConfiguration, "network.allow[0]"},
+		"negative port":           {full, Spec{Network: NetworkPolicy{IngressPorts: TupleOf(80, -1)}}, KindConfiguration, "network.ingress_ports[1]"},
+		"port above":              {full, Spec{Network: NetworkPolicy{IngressPorts: TupleOf(65536)}}, KindConfiguration, "network.ingress_ports[0]"},
+		"memory of zero":          {full, Spec{Resources: Resources{MemoryMB: Some(int64(0))}}, KindConfiguration, "resources.memory_mb"},
+		"disk of zero":            {full, Spec{Resources: Resources{DiskMB: Some(int64(0))}}, KindConfiguration, "resources.disk_mb"},
+		"white space within":      {full, Spec{Name: "a b"}, KindConfiguration, "name"},
+		"long name":               {full, Spec{Name: strings.Repeat("a", 64)}, KindConfiguration, "name"},
+		"env with equals":         {full, Spec{Env: map[string]string{"A=B": "x"}}, KindConfiguration, "env"},
+		"env with NUL":            {full, Spec{Env: map[string]string{"A\x00": "x"}}, KindConfiguration, "env"},
+		"probe port of zero":      {full, Spec{Readiness: Readiness{TCPPort: Some(0)}}, KindConfiguration, "readiness.tcp_port"},
 		"deny not enforced":       {bare, Spec{}, KindCapabilityNotSupported, "network.egress"},
 		"allow list not enforced": {listless, Spec{Network: NetworkPolicy{Egress: EgressAllow, Allow: TupleOf("a.org")}}, KindCapabilityNotSupported, "network.allow"},
 		"allow list beside deny":  {full, Spec{Network: NetworkPolicy{Allow: TupleOf("a.org")}}, KindConfiguration, "network.allow"},
@@ -134,6 +210,25 @@ func TestRefusals(t *testing.T) {
 
 func TestAllRefusalsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
+	invalid := Spec{
+		Template: Template{Image: "a", ID: "b"}, Name: "-", WorkingDir: "x", TTL: -1, RequireIsolation: Some(TierUnknown),
+		Resources: Resources{CPU: Some(0.0), MemoryMB: Some(int64(0)), DiskMB: Some(int64(0)), GPU: Some("")},
+		Network:   NetworkPolicy{Egress: EgressLearn, Allow: TupleOf("!", "?"), IngressPorts: TupleOf(0)},
+		Command:   []string{""}, Env: map[string]string{"": ""}, Labels: map[string]string{"sandboxio.a": "", "sandboxio.b": ""},
+		Readiness: Readiness{Interval: -1, Timeout: -1},
+	}
+	var fields []string
+	for _, e := range Errors(invalid.Validate()) {
+		fields = append(fields, e.Field)
+	}
+	slices.Sort(fields)
+	want := []string{
+		"command[0]", "env", `labels["sandboxio.a"]`, `labels["sandboxio.b"]`, "name", "network.allow[0]", "network.allow[1]", "network.egress", "network.ingress_ports[0]",
+		"readiness.interval", "readiness.timeout", "require_isolation", "resources.cpu", "resources.disk_mb", "resources.gpu", "resources.memory_mb", "template_id", "ttl", "working_dir",
+	}
+	if !slices.Equal(fields, want) {
+		t.Errorf("blamed %q, want %q", fields, want)
+	}
 	_, err := Admit(Spec{RequireIsolation: Some(TierMicroVM), Resources: Resources{CPU: Some(9.0), MemoryMB: Some(int64(1))}}, Offer{
 		Backend: "x", Capabilities: NetworkPolicies, MaxCPU: 1, MinMemoryMB: 6, EgressEnforcement: map[Egress]string{EgressDeny: "x"},
 	})
@@ -157,6 +252,16 @@ func TestCapsOfTheTemplateAreInEffect(t *testing.T) {
 	offer.Template.Resources = Resources{CPU: Some(2.0), MemoryMB: Some(int64(512))}
 	if got, err := Admit(Spec{}, offer); err != nil || got.Resources != offer.Template.Resources {
 		t.Errorf("%+v, %v", got, err)
+	}
+	want := offer.Template.Resources
+	want.GPU = Some("T4")
+	if got, err := Admit(Spec{Resources: Resources{GPU: want.GPU}}, offer); err != nil || got.Resources != want {
+		t.Errorf("a gpu is the sandbox's own: %+v, %v", got, err)
+	}
+	// Neither the value that the template has nor the default is taken in silence.
+	_, err := Admit(Spec{Resources: Resources{CPU: Some(2.0), MemoryMB: Some(int64(DefaultMemoryMB)), DiskMB: Some(int64(1))}}, offer)
+	if all := Errors(err); len(all) != 3 {
+		t.Errorf("%v, want three refusals", err)
 	}
 }
 

@@ -6,8 +6,11 @@ package sandboxcore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -20,7 +23,9 @@ func TestWhatFallsShortIsTornDown(t *testing.T) {
 	for name, setUp := range map[string]func(*double, *Spec){
 		"required tier": func(d *double, s *Spec) { s.RequireIsolation = Some(TierGVisor); d.tier = TierContainer },
 		"resolved tier": func(d *double, _ *Spec) { d.tier = TierMicroVM },
+		"unknown tier":  func(d *double, _ *Spec) { d.offer.Tiers[0].Tier, d.tier = TierContainer, IsolationTier{"made up"} },
 		"caps":          func(d *double, _ *Spec) { d.short = &Resources{CPU: Some(1.0)} },
+		"network":       func(d *double, _ *Spec) { d.open = true },
 	} {
 		d, spec := newDouble(), anySpec
 		setUp(d, &spec)
@@ -38,6 +43,58 @@ func TestFailedTeardownIsRemembered(t *testing.T) {
 	sandbox, err := Create(t.Context(), d, anySpec, ignore)
 	if sandbox == nil || !strings.Contains(err.Error(), "stuck") || !Is(err, KindIsolationShortfall) {
 		t.Errorf("%v, %v", sandbox, err)
+	}
+	own := errors.New("own")
+	for name, use := range map[string]error{"return": nil, "error": own} {
+		d := newDouble()
+		d.killErr = errors.New("stuck")
+		err := With(t.Context(), d, anySpec, ignore, func(context.Context, Sandbox) error { return use })
+		if !errors.Is(err, d.killErr) || use != nil && !errors.Is(err, use) {
+			t.Errorf("%s: %v, want the failure of the teardown too", name, err)
+		}
+	}
+}
+
+func TestRefusalMakesNothing(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]Spec{
+		"no template": {},
+		"learn":       {Template: anySpec.Template, Network: NetworkPolicy{Egress: EgressLearn}},
+		"tier":        {Template: anySpec.Template, RequireIsolation: Some(TierUnknown)},
+	} {
+		d := newDouble()
+		if sandbox, err := Create(t.Context(), d, spec, ignore); err == nil || sandbox != nil || d.made != 0 {
+			t.Errorf("%s: %v, %v, made %d", name, sandbox, err, d.made)
+		}
+		used := false
+		if err := With(t.Context(), d, spec, ignore, func(context.Context, Sandbox) error { used = true; return nil }); err == nil || used || d.made != 0 {
+			t.Errorf("%s: scope: %v, used %v, made %d", name, err, used, d.made)
+		}
+	}
+}
+
+// An update that goes wrong takes nothing away: the sandbox is somebody's.
+func TestUpdateIsVerifiedAndTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		setUp func(*double, *Spec)
+		kind  ErrorKind
+	}{
+		"as resolved": {func(*double, *Spec) {}, ""},
+		"caps":        {func(d *double, _ *Spec) { d.short = &Resources{} }, KindIsolationShortfall},
+		"tier":        {func(d *double, s *Spec) { s.RequireIsolation, d.tier = Some(TierGVisor), TierContainer }, KindIsolationShortfall},
+		"not ready":   {func(d *double, s *Spec) { s.Command = []string{"x"}; d.ended <- Exit{Code: 4} }, KindExecution},
+	} {
+		d, spec := newDouble(), anySpec
+		test.setUp(d, &spec)
+		sandbox, err := Update(t.Context(), d, "1", spec)
+		if (err == nil) != (test.kind == "") || err != nil && !Is(err, test.kind) || sandbox == nil || d.killed() != 0 {
+			t.Errorf("%s: %v, %v, killed %d times", name, sandbox, err, d.killed())
+		}
+	}
+	d := newDouble()
+	if _, err := Update(t.Context(), d, "1", Spec{RequireIsolation: Some(TierUnknown)}); !Is(err, KindConfiguration) || d.State() != StateCreating {
+		t.Errorf("refused: %v, %s", err, d.State())
 	}
 }
 
@@ -106,24 +163,65 @@ func TestProcessScopeEndsTheProcess(t *testing.T) {
 		"cancel": func(cancel context.CancelFunc) error { cancel(); return nil },
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		var process *doubleProcess
 		func() {
-			defer func() { _ = recover() }()
+			defer func() {
+				if p := recover(); (p != nil) != (name == "panic") {
+					t.Errorf("%s: panic %v", name, p)
+				}
+			}()
 			err := WithProcess(ctx, doubleSandbox{newDouble()}, Command{}, func(_ context.Context, p Process) error {
 				process, _ = p.(*doubleProcess)
 				return use(cancel)
 			})
-			if errors.Is(err, own) != (name == "error") {
+			if errors.Is(err, own) != (name == "error") || err != nil && name != "error" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}()
-		cancel()
 		select {
 		case <-process.closed:
-		case <-time.After(10 * time.Second):
+		default:
 			t.Errorf("%s: the process lives on", name)
 		}
 	}
+}
+
+// Cancellation doesn't wait for who reads the process.
+func TestProcessScopeEndsUnderItsUser(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := WithProcess(ctx, doubleSandbox{newDouble()}, Command{}, func(_ context.Context, p Process) error {
+		cancel()
+		process, _ := p.(*doubleProcess)
+		select {
+		case <-process.closed:
+			return nil
+		case <-time.After(10 * time.Second):
+			return errors.New("it waits for its user")
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProcessScopeNeedsStreaming(t *testing.T) {
+	t.Parallel()
+	err := WithProcess(t.Context(), streamless{doubleSandbox{newDouble()}}, Command{}, func(context.Context, Process) error {
+		t.Error("used")
+		return nil
+	})
+	if !Is(err, KindCapabilityNotSupported) {
+		t.Errorf("%v, want CapabilityNotSupported", err)
+	}
+}
+
+// streamless can't stream.
+type streamless struct{ doubleSandbox }
+
+func (s streamless) Stream(ctx context.Context, cmd Command) (Process, error) {
+	return s.Unsupported.Stream(ctx, cmd)
 }
 
 func TestReadiness(t *testing.T) {
@@ -191,20 +289,67 @@ func TestCancelledWhileNotReady(t *testing.T) {
 	}
 }
 
+// In a bubble whose clock needs no time.
+func TestReadinessDefaults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, spec := newDouble(), anySpec
+		spec.Readiness.Exec = TupleOf("probe")
+		probes := 0
+		d.exec = func(context.Context, Command) (ExecResult, error) { probes++; return ExecResult{ExitCode: 1}, nil }
+		start := time.Now()
+		_, err := Create(t.Context(), d, spec, ignore)
+		if took := time.Since(start); !Is(err, KindTimeout) || took != DefaultReadinessTimeout || probes < 200 || probes > 241 {
+			t.Errorf("%v after %s and %d probes, want one each %s for %s", err, took, probes, DefaultReadinessInterval, DefaultReadinessTimeout)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		d, spec := newDouble(), anySpec
+		spec.Command = []string{"x"}
+		time.AfterFunc(settleTime-1, func() { d.ended <- Exit{Code: 4} })
+		if _, err := Create(t.Context(), d, spec, ignore); !Is(err, KindExecution) || d.killed() != 1 {
+			t.Errorf("died while it settled: %v, killed %d times", err, d.killed())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if _, err := Create(t.Context(), newDouble(), anySpec, ignore); err != nil || time.Since(start) != 0 {
+			t.Errorf("nothing to wait for, and it took %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestCancelledWhileProbed(t *testing.T) {
+	t.Parallel()
+	d, spec := newDouble(), anySpec
+	ctx, cancel := context.WithCancel(t.Context())
+	spec.Readiness = Readiness{Exec: TupleOf("probe"), Timeout: time.Hour}
+	d.exec = func(ctx context.Context, _ Command) (ExecResult, error) {
+		cancel()
+		<-ctx.Done()
+		return ExecResult{}, ctx.Err()
+	}
+	if _, err := Create(ctx, d, spec, ignore); !errors.Is(err, context.Canceled) || d.killed() != 1 {
+		t.Errorf("%v, killed %d times", err, d.killed())
+	}
+}
+
+// Names of its own, since the process may run the test again.
 func TestUnverifiedIsolationWarnsOncePerBackendPerProcess(t *testing.T) {
 	t.Parallel()
+	unique := fmt.Sprintf("backend %d", time.Now().UnixNano())
 	var names []string
 	warn := func(w Warning) { names = append(names, w.Name) }
 	for range 3 {
 		d := newDouble()
-		d.offer.Tiers = nil
+		d.name, d.offer.Tiers = unique, nil
 		if _, err := Create(t.Context(), d, anySpec, warn); err != nil {
 			t.Fatal(err)
 		}
 	}
-	WarnUnverified("another", TierUnknown, warn)
-	WarnUnverified("a third", TierContainer, warn)
-	if len(names) != 2 || names[0] != UnverifiedIsolationWarning {
+	WarnUnverified(unique+" another", TierUnknown, warn)
+	WarnUnverified(unique+" a third", TierContainer, warn)
+	if !slices.Equal(names, []string{UnverifiedIsolationWarning, UnverifiedIsolationWarning}) {
 		t.Errorf("warned %v", names)
 	}
 }

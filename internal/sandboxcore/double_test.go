@@ -16,9 +16,12 @@ type double struct {
 	Lifecycle
 	Backend // nil: what a test doesn't set up panics
 
+	name     string
 	offer    Offer
 	tier     IsolationTier // what the made sandbox has, where it isn't what was resolved
 	short    *Resources    // likewise
+	open     bool          // the made sandbox has another network than was resolved
+	made     int
 	killErr  error
 	exec     func(context.Context, Command) (ExecResult, error)
 	probeTCP error
@@ -31,17 +34,29 @@ type double struct {
 }
 
 func newDouble() *double {
-	return &double{ended: make(chan Exit, 1), offer: fullOffer()}
+	return &double{name: "double", ended: make(chan Exit, 1), offer: fullOffer()}
 }
 
-func (d *double) Name() string { return "double" }
+func (d *double) Name() string { return d.name }
 
 func (d *double) Resolve(_ context.Context, spec Spec) (Resolved, error) { return Admit(spec, d.offer) }
 
 func (d *double) Create(_ context.Context, _ Spec, resolved Resolved) (Sandbox, error) {
+	d.made++
+	return d.bring(resolved)
+}
+
+func (d *double) Update(_ context.Context, _ string, _ Spec, resolved Resolved) (Sandbox, error) {
+	return d.bring(resolved)
+}
+
+func (d *double) bring(resolved Resolved) (Sandbox, error) {
 	d.info = Info{ID: "1", Resources: resolved.Resources, Network: resolved.Network, State: ManagedRunning}
 	if d.short != nil {
 		d.info.Resources = *d.short
+	}
+	if d.open {
+		d.info.Network.Egress = EgressAllow
 	}
 	d.isolated = resolved.Tier.Tier
 	if d.tier != TierUnknown {
@@ -95,6 +110,7 @@ func (s doubleSandbox) Stream(context.Context, Command) (Process, error) {
 type doubleProcess struct {
 	chunks []Chunk
 	result ExecResult
+	cut    error // the last thing that Chunks yields
 	once   sync.Once
 	closed chan struct{}
 }
@@ -105,6 +121,9 @@ func (p *doubleProcess) Chunks() iter.Seq2[Chunk, error] {
 			if !yield(c, nil) {
 				return
 			}
+		}
+		if p.cut != nil {
+			yield(Chunk{}, p.cut)
 		}
 	}
 }

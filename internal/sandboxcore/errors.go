@@ -131,10 +131,15 @@ func Errors(err error) []*Error {
 		}
 		return all
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
+	e, ok := errors.AsType[*Error](err)
+	switch inner := errors.Unwrap(err); {
+	case !ok:
+		return []*Error{{Kind: KindBackend, Reason: err.Error(), Err: reasonless{err}}}
+	case err == error(e) || inner == nil: //nolint:errorlint // what a domain error wraps is its cause, not another one
 		return []*Error{e}
+	default: // below a wrapper there may be several
+		return Errors(inner)
 	}
-	return []*Error{{Kind: KindBackend, Reason: err.Error(), Err: reasonless{err}}}
 }
 
 // problems collects refusals, so that a user sees all of them at once.

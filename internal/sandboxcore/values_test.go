@@ -5,9 +5,13 @@ package sandboxcore
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"math/bits"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,18 +22,38 @@ import (
 // Value objects compare with ==, and no copy can change another.
 func TestValueObjectsAreFrozen(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{Resources{}, NetworkPolicy{}, RichOutput{}, FileInfo{}, ManagedSandbox{}, ExecResult{}, Template{}, Readiness{}, Evidence{}, TierOffer{}, Enforcement{}} {
-		typ := reflect.TypeOf(v)
-		if !typ.Comparable() {
+	for _, v := range []any{Resources{}, NetworkPolicy{}, RichOutput{}, FileInfo{}, ManagedSandbox{}, ExecResult{}, Template{}, TemplateInfo{}, Readiness{}, Evidence{}, TierOffer{}, Enforcement{}} {
+		if typ := reflect.TypeOf(v); !typ.Comparable() {
 			t.Errorf("%s isn't comparable", typ)
+		} else if path := mutable(typ); path != "" {
+			t.Errorf("%s%s can be changed through a copy", typ, path)
 		}
+	}
+	// The search itself: it has to find what is deep inside.
+	if path := mutable(reflect.TypeFor[struct{ A Opt[struct{ B *int }] }]()); path != ".A.value.B" {
+		t.Errorf("%q", path)
+	}
+}
+
+// mutable returns the path to what copies of a value of typ would share, or "".
+func mutable(typ reflect.Type) string {
+	switch {
+	case typ == reflect.TypeFor[time.Time]():
+		return "" // its only pointer is to a location, which is never written
+	case strings.HasPrefix(typ.Name(), "Tuple["):
+		return "" // holds an array in an interface: see TestCopiesAreOwn
+	}
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
+		return " "
+	case reflect.Struct:
 		for f := range typ.Fields() {
-			switch f.Type.Kind() {
-			case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Func, reflect.Chan:
-				t.Errorf("%s.%s can be changed through a copy", typ, f.Name)
+			if path := mutable(f.Type); path != "" {
+				return "." + f.Name + strings.TrimSpace(path)
 			}
 		}
 	}
+	return ""
 }
 
 func TestValueObjectsAreEqualByValue(t *testing.T) {
@@ -41,7 +65,7 @@ func TestValueObjectsAreEqualByValue(t *testing.T) {
 		"RichOutput":    func(v string) any { return RichOutput{"text/html", v} },
 		"FileInfo":      func(v string) any { return FileInfo{Path: v, Size: 1} },
 		"ManagedSandbox": func(v string) any {
-			return ManagedSandbox{Labels: LabelsOf(map[string]string{"b": "1", "a": v}), CreatedAt: Timestamp(now)}
+			return ManagedSandbox{Labels: LabelsOf(map[string]string{"h": "1", "g": "2", "f": "3", "e": "4", "d": "5", "c": "6", "b": "7", "a": v}), CreatedAt: Timestamp(now)}
 		},
 		"ExecResult": func(v string) any { return ExecResult{Stdout: v, Results: Some(TupleOf(RichOutput{"a", "b"}))} },
 	} {
@@ -77,39 +101,80 @@ func TestCopiesAreOwn(t *testing.T) {
 // The source is asked, so that a tier that is added and forgotten in the ranks is found.
 func TestEveryTierHasARank(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "isolation.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
+	ranked := map[string]int{}
+	for _, tier := range IsolationTiers() {
+		ranked[tier.String()] = tierRanks[tier]
 	}
-	declared := 0
-	for _, decl := range file.Decls {
-		vars, ok := decl.(*ast.GenDecl)
-		if !ok || vars.Tok != token.VAR {
+	// Spaced by ten, so that a tier can be inserted.
+	if want := map[string]int{"unknown": 0, "container": 10, "gvisor": 20, "microvm": 30}; !maps.Equal(ranked, want) {
+		t.Errorf("ranks %v, want %v", ranked, want)
+	}
+	declared := declaredTiers(t)
+	for _, name := range declared {
+		if _, ok := ranked[strings.ToLower(strings.TrimPrefix(name, "Tier"))]; !ok {
+			t.Errorf("%s has no rank", name)
+		}
+	}
+	if len(declared) != len(ranked) {
+		t.Errorf("%q are declared, %v have a rank", declared, ranked)
+	}
+}
+
+// declaredTiers are the names of the package's variables that begin with Tier.
+func declaredTiers(t *testing.T) (names []string) {
+	t.Helper()
+	sources, err := filepath.Glob("*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("%v, %v", sources, err)
+	}
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
 			continue
 		}
-		for _, spec := range vars.Specs {
-			if v, ok := spec.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Tier") {
-				declared++
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			vars, ok := decl.(*ast.GenDecl)
+			if !ok || vars.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range vars.Specs {
+				values, ok := spec.(*ast.ValueSpec)
+				if !ok {
+					continue
+				}
+				for _, name := range values.Names {
+					if strings.HasPrefix(name.Name, "Tier") {
+						names = append(names, name.Name)
+					}
+				}
 			}
 		}
 	}
-	if declared < 4 || declared != len(IsolationTiers()) {
-		t.Errorf("%d tiers are declared, %d have a rank", declared, len(IsolationTiers()))
-	}
-	for i, tier := range IsolationTiers() {
-		if rank := tierRanks[tier]; rank != 10*i {
-			t.Errorf("%s has rank %d, want %d: spaced by ten", tier, rank, 10*i)
-		}
+	return names
+}
+
+func TestTierNames(t *testing.T) {
+	t.Parallel()
+	for _, tier := range IsolationTiers() {
 		if parsed, err := ParseIsolationTier(tier.String()); err != nil || parsed != tier {
 			t.Errorf("%s: %v, %v", tier, parsed, err)
 		}
 	}
-	if _, err := ParseIsolationTier("vm"); !Is(err, KindConfiguration) {
-		t.Errorf("%v", err)
+	for _, name := range []string{"vm", "", "Container"} {
+		if _, err := ParseIsolationTier(name); !Is(err, KindConfiguration) {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
-	// Neither arithmetic nor lexical order: a struct has no operators but ==.
-	if reflect.TypeFor[IsolationTier]().Kind() != reflect.Struct {
-		t.Error("a tier that isn't a struct can be added or compared by accident")
+}
+
+// Neither arithmetic nor lexical order: a struct has no operators but ==.
+func TestTiersCannotBeAdded(t *testing.T) {
+	t.Parallel()
+	if kind := reflect.TypeFor[IsolationTier]().Kind(); kind != reflect.Struct {
+		t.Errorf("a tier is a %s, which can be added or compared by accident", kind)
 	}
 }
 
@@ -132,17 +197,26 @@ func TestTierOrder(t *testing.T) {
 	}
 }
 
+// Removing or renaming one breaks callers.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
-	if len(AllCapabilities()) != 15 {
-		t.Errorf("%d capabilities", len(AllCapabilities()))
+	want := []string{
+		"RUN_COMMAND", "RUN_CODE", "STATEFUL_CODE", "STREAMING", "FILESYSTEM", "UPLOAD_DOWNLOAD", "PTY", "PAUSE_RESUME", "SNAPSHOT_FORK",
+		"GPU", "LSP", "GIT", "NETWORK_POLICY", "TUNNELS", "COST_REPORTING",
 	}
+	var names []string
+	var all Capability
 	for _, c := range AllCapabilities() {
-		if c.String() == "" {
-			t.Errorf("%d has no name", c)
+		names = append(names, c.String())
+		if all.Has(c) || bits.OnesCount32(uint32(c)) != 1 {
+			t.Errorf("%s is no flag of its own", c)
 		}
+		all |= c
 	}
-	if c := RunCommand | Git; !c.Has(Git) || c.Has(Git|LSP) || c.String() != "RUN_COMMAND|GIT" {
+	if !slices.Equal(names, want) || !slices.Equal(all.Names(), want) {
+		t.Errorf("%q and %q, want %q", names, all.Names(), want)
+	}
+	if c := RunCommand | Git; !c.Has(Git) || c.Has(Git|LSP) || c.String() != "RUN_COMMAND|GIT" || Capability(0).String() != "" {
 		t.Errorf("%s", c)
 	}
 }
@@ -173,6 +247,14 @@ func TestCollect(t *testing.T) {
 			t.Errorf("cap %d: %+v, %v", limit, got, err)
 		}
 	}
+	loud := &doubleProcess{chunks: []Chunk{chunk(Stderr, "abcd"), chunk(Stdout, "o")}}
+	if got, err := Collect(t.Context(), loud, 3); err != nil || got != (ExecResult{Stdout: "o", Stderr: "abc", StderrTruncated: true}) {
+		t.Errorf("each stream has its own cap: %+v, %v", got, err)
+	}
+	cut := errors.New("cut")
+	if _, err := Collect(t.Context(), &doubleProcess{chunks: loud.chunks, cut: cut}, 0); !errors.Is(err, cut) {
+		t.Errorf("a stream that was cut: %v", err)
+	}
 }
 
 func TestErrorsAreFlattenedAndTold(t *testing.T) {
@@ -189,6 +271,23 @@ func TestErrorsAreFlattenedAndTold(t *testing.T) {
 	}
 	if two.Error() != "ConfigurationError at resources.cpu: too much (Ask for less.)" {
 		t.Errorf("%v", two)
+	}
+	// A wrapper on the way hides none of them.
+	if all := Errors(fmt.Errorf("creating: %w", errors.Join(one, two))); len(all) != 2 || all[0] != one || all[1] != two {
+		t.Errorf("wrapped: %v", all)
+	}
+	if all := Errors(fmt.Errorf("creating: %w", two)); len(all) != 1 || all[0] != two {
+		t.Errorf("wrapped: %v", all)
+	}
+	foreign := fmt.Errorf("doing y: %w", cause)
+	if all := Errors(foreign); len(all) != 1 || all[0].Kind != KindBackend || all[0].Error() != "BackendError: doing y: cause" || !errors.Is(all[0], cause) {
+		t.Errorf("foreign: %v", all)
+	}
+	if e, ok := errors.AsType[*Error](fmt.Errorf("x: %w", two)); !ok || e != two {
+		t.Errorf("%v", e)
+	}
+	if !Is(errors.Join(cause, two), KindConfiguration) || Is(two, KindBackend) {
+		t.Error("an error is of its own kind, joined or not")
 	}
 	if Errors(nil) != nil || Is(nil, KindBackend) {
 		t.Error("no error is no error")
@@ -223,6 +322,32 @@ func TestIDs(t *testing.T) {
 	for _, bad := range []string{"", "x", "/x", "x/"} {
 		if _, _, err := ParseID(bad); !Is(err, KindConfiguration) {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	s := Settings{"s": "x", "b": true, "i": int64(3), "l": []string{"a"}}
+	if s.String("s") != "x" || !s.Bool("b") || s.Int("i") != 3 || !slices.Equal(s.Strings("l"), []string{"a"}) {
+		t.Errorf("%v", s)
+	}
+	for _, absent := range []Settings{nil, {"x": 1.5}} {
+		if absent.String("x") != "" || absent.Bool("x") || absent.Int("x") != 0 || absent.Strings("x") != nil {
+			t.Errorf("%v", absent)
+		}
+	}
+}
+
+func TestTimeToLiveIsOver(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, test := range map[string]struct {
+		expires time.Time
+		want    bool
+	}{"never": {time.Time{}, false}, "later": {now.Add(1), false}, "now": {now, true}, "before": {now.Add(-1), true}} {
+		if got := (Info{ExpiresAt: test.expires}).Expired(now); got != test.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

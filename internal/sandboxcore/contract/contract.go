@@ -9,6 +9,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,8 +27,11 @@ type Harness struct {
 	// Shell is the argv prefix that runs a POSIX script inside: only used where
 	// RUN_COMMAND is declared.
 	Shell []string
-	// Stop and Pause do to a sandbox what somebody outside could.
+	// Stop and Pause do to a sandbox what somebody outside could. Nil: nobody can.
 	Stop, Pause func(t *testing.T, id string)
+	// Unreachable returns the backend as it is when its service doesn't answer. Nil:
+	// that isn't tested.
+	Unreachable func(t *testing.T) sandboxcore.Backend
 	// Unmanaged makes something on the backend that isn't sandboxio's and returns its
 	// id and whether it's still there. Nil: the backend can't hold such things.
 	Unmanaged func(t *testing.T) (id string, there func() bool)
@@ -128,11 +132,14 @@ func Run(t *testing.T, h Harness) {
 	t.Cleanup(func() { s.nothingLeft(t) })
 
 	for name, test := range map[string]func(*testing.T, *suite){
-		"Identity": testIdentity, "Resolve": testResolve, "Refusals": testRefusals, "Tier": testTier,
+		"Identity": testIdentity, "RoundTrip": testRoundTrip, "Resolve": testResolve, "Refusals": testRefusals, "Tier": testTier,
 		"Kill": testKill, "Scope": testScope, "CancelledCreate": testCancelledCreate, "TimeToLive": testTimeToLive,
 		"UpdateInPlace": testUpdateInPlace, "Wake": testWake, "ListAndReap": testListAndReap, "Unmanaged": testUnmanaged, "Templates": testTemplates,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+	if s.Unreachable != nil {
+		t.Run("Unreachable", func(t *testing.T) { testUnreachable(t, s) })
 	}
 	t.Run("Capabilities", func(t *testing.T) { s.capabilities(t) })
 }
@@ -168,7 +175,7 @@ func (s *suite) spec() sandboxcore.Spec {
 // create makes a sandbox for the length of the test.
 func (s *suite) create(t *testing.T, spec sandboxcore.Spec) sandboxcore.Sandbox {
 	t.Helper()
-	sandbox, err := sandboxcore.Create(s.context(t), s.backend, spec, func(sandboxcore.Warning) {})
+	sandbox, err := sandboxcore.Create(s.context(t), s.backend, spec, ignore)
 	if err != nil {
 		t.Fatalf("create: %v", err)
 	}
@@ -182,24 +189,39 @@ func (s *suite) create(t *testing.T, spec sandboxcore.Spec) sandboxcore.Sandbox 
 	return sandbox
 }
 
-// count is how many sandboxes of the suite's owner there are.
-func (s *suite) count(t *testing.T, owner string) int {
+// reapable is the backend as what can find what it leaves behind.
+func (s *suite) reapable(t *testing.T) sandboxcore.ReapableBackend {
 	t.Helper()
 	reapable, ok := s.backend.(sandboxcore.ReapableBackend)
 	if !ok {
 		t.Fatal("the backend isn't reapable, so nothing can find what it leaves behind")
 	}
+	return reapable
+}
+
+// list returns what matches filter, also when the test's own context is over.
+func (s *suite) list(t *testing.T, filter sandboxcore.Filter) []sandboxcore.ManagedSandbox {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	found, err := reapable.ListManaged(ctx, sandboxcore.Filter{Owner: owner})
+	found, err := s.reapable(t).ListManaged(ctx, filter)
 	if err != nil {
 		t.Fatalf("list: %v", err)
 	}
-	return len(found)
+	return found
 }
 
+// count is how many sandboxes owner has.
+func (s *suite) count(t *testing.T, owner string) int {
+	t.Helper()
+	return len(s.list(t, sandboxcore.Filter{Owner: owner}))
+}
+
+// nothingLeft looks for the other owners of the suite too: all begin with the first.
 func (s *suite) nothingLeft(t *testing.T) {
-	if n := s.count(t, s.owner); n != 0 {
-		t.Errorf("%d sandboxes are left", n)
+	for _, m := range s.list(t, sandboxcore.Filter{}) {
+		if strings.HasPrefix(m.Owner, s.owner) {
+			t.Errorf("left: sandbox %s of %s", m.SandboxID, m.Owner)
+		}
 	}
 }

@@ -21,32 +21,49 @@ func (s *suite) sh(script string) sandboxcore.Command {
 	return sandboxcore.Command{Argv: append(append([]string(nil), s.Shell...), script)}
 }
 
-// gone waits until no process inside has this word in its command line.
-func (s *suite) gone(t *testing.T, sandbox sandboxcore.Sandbox, word string) {
+// tree is a script that leaves processes in its group, in a session of their own, and
+// orphaned, all with the word in their command lines, makes a file once they are
+// there, and then waits.
+func tree(word string) string {
+	sleep := "sleep " + word
+	return sleep + " & setsid " + sleep + " & (setsid " + sleep + " &) ; echo up; touch /tmp/" + word + "; " + sleep
+}
+
+// treeStands waits until the tree of this word is there.
+func (s *suite) treeStands(t *testing.T, sandbox sandboxcore.Sandbox, word string) {
 	t.Helper()
-	// The first letter in brackets, so that the search doesn't find itself.
-	pattern := "[" + word[:1] + "]" + word[1:]
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		found, err := sandbox.Exec(s.context(t), s.sh("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c '"+pattern+"'"))
+	stands := eventually(func() bool {
+		result, err := sandbox.Exec(s.context(t), sandboxcore.Command{Argv: []string{"test", "-f", "/tmp/" + word}})
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("looking for the tree: %v", err)
 		}
-		if strings.TrimSpace(found.Stdout) == "0" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still there: %q", found.Stdout)
-		}
-		time.Sleep(50 * time.Millisecond)
+		return err != nil || result.OK()
+	})
+	if !stands {
+		t.Error("the tree never stood")
 	}
 }
 
-// tree is a script that leaves processes in its group, in a session of their own, and
-// orphaned, all with the word, and then waits.
-func tree(word string) string {
-	sleep := "sleep 30000" + word
-	return sleep + " & setsid " + sleep + " & (setsid " + sleep + " &) ; echo up; " + sleep
+// treeGone checks that the tree of this word was there, and waits until none of it is.
+func (s *suite) treeGone(t *testing.T, sandbox sandboxcore.Sandbox, word string) {
+	t.Helper()
+	if result, err := sandbox.Exec(s.context(t), sandboxcore.Command{Argv: []string{"test", "-f", "/tmp/" + word}}); err != nil || !result.OK() {
+		t.Fatalf("the tree never stood: %v", err)
+	}
+	// The first letter in brackets, so that the search doesn't find itself.
+	search := s.sh("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c '[s]leep " + word + "'")
+	var left string
+	gone := eventually(func() bool {
+		found, err := sandbox.Exec(s.context(t), search)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = strings.TrimSpace(found.Stdout)
+		return left == "0"
+	})
+	if !gone {
+		t.Errorf("still there: %q", left)
+	}
 }
 
 func testRunCommand(t *testing.T, s *suite) {
@@ -79,7 +96,20 @@ func testRunCommand(t *testing.T, s *suite) {
 		}
 	})
 	t.Run("bytes are exact", func(t *testing.T) {
-		if got := exec(t, s.sh(`printf 'a\377\000b'`)); got.Stdout != "a\xff\x00b" {
+		const bytes = "a\xff\x00b\r\n"
+		if got := exec(t, s.sh(`printf 'a\377\000b\r\n'; printf 'a\377\000b\r\n' >&2`)); got.Stdout != bytes || got.Stderr != bytes {
+			t.Errorf("stdout %q, stderr %q", got.Stdout, got.Stderr)
+		}
+		cmd := s.sh("cat")
+		cmd.Stdin = []byte(bytes)
+		if got := exec(t, cmd); got.Stdout != bytes {
+			t.Errorf("in and out: %q", got.Stdout)
+		}
+	})
+	t.Run("arguments are exact", func(t *testing.T) {
+		cmd := s.sh(`for a in "$@"; do printf '<%s>' "$a"; done`)
+		cmd.Argv = append(cmd.Argv, "sh", "a b", "", "$HOME", "*", "'\"", "\n")
+		if got := exec(t, cmd); got.Stdout != "<a b><><$HOME><*><'\"><\n>" {
 			t.Errorf("%q", got.Stdout)
 		}
 	})
@@ -113,6 +143,11 @@ func testRunCommand(t *testing.T, s *suite) {
 		if got := exec(t, big); len(got.Stdout) != 1000 || !got.StdoutTruncated || got.StderrTruncated || !got.OK() {
 			t.Errorf("%d bytes, truncated %v %v, exit code %d", len(got.Stdout), got.StdoutTruncated, got.StderrTruncated, got.ExitCode)
 		}
+		both := s.sh("head -c 1001 /dev/zero >&2; echo o")
+		both.MaxOutputBytes = 1000
+		if got := exec(t, both); got.Stdout != "o\n" || got.StdoutTruncated || len(got.Stderr) != 1000 || !got.StderrTruncated {
+			t.Errorf("each stream has its own cap: %d and %d bytes, truncated %v %v", len(got.Stdout), len(got.Stderr), got.StdoutTruncated, got.StderrTruncated)
+		}
 		exact := s.sh("head -c 1000 /dev/zero")
 		exact.MaxOutputBytes = 1000
 		if got := exec(t, exact); len(got.Stdout) != 1000 || got.StdoutTruncated {
@@ -134,8 +169,8 @@ func testRunCommand(t *testing.T, s *suite) {
 		} {
 			result, err := sandbox.Exec(s.context(t), cmd)
 			errs := sandboxcore.Errors(err)
-			if len(errs) != 1 || errs[0].Kind != sandboxcore.KindCannotStart || errs[0].Field != field || result.Stdout != "" {
-				t.Errorf("%s: %v, stdout %q", field, err, result.Stdout)
+			if len(errs) != 1 || errs[0].Kind != sandboxcore.KindCannotStart || errs[0].Field != field || result.Stdout+result.Stderr != "" {
+				t.Errorf("%s: %v, stdout %q, stderr %q", field, err, result.Stdout, result.Stderr)
 			}
 		}
 		if _, err := sandbox.Exec(s.context(t), sandboxcore.Command{}); !sandboxcore.Is(err, sandboxcore.KindConfiguration) {
@@ -146,24 +181,39 @@ func testRunCommand(t *testing.T, s *suite) {
 		}
 	})
 	t.Run("a timeout kills the tree", func(t *testing.T) {
-		cmd := s.sh(tree("1"))
-		cmd.Timeout = time.Second
+		cmd := s.sh(tree("300001"))
+		cmd.Timeout = 2 * time.Second
 		start := time.Now()
-		if _, err := sandbox.Exec(s.context(t), cmd); !sandboxcore.Is(err, sandboxcore.KindTimeout) {
-			t.Errorf("%v, want Timeout", err)
+		if result, err := sandbox.Exec(s.context(t), cmd); !sandboxcore.Is(err, sandboxcore.KindTimeout) {
+			t.Errorf("%+v, %v, want Timeout", result, err)
 		}
 		if took := time.Since(start); took < cmd.Timeout {
 			t.Errorf("it took %s", took)
 		}
-		s.gone(t, sandbox, "sleep 300001")
+		s.treeGone(t, sandbox, "300001")
 	})
-	t.Run("cancellation kills the tree", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(s.context(t), time.Second)
+	t.Run("a deadline kills the tree", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(s.context(t), 2*time.Second)
 		defer cancel()
-		if _, err := sandbox.Exec(ctx, s.sh(tree("2"))); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := sandbox.Exec(ctx, s.sh(tree("300002"))); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want the context's error", err)
 		}
-		s.gone(t, sandbox, "sleep 300002")
+		s.treeGone(t, sandbox, "300002")
+	})
+	t.Run("cancellation kills the tree", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(s.context(t))
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := sandbox.Exec(ctx, s.sh(tree("300003")))
+			ended <- err
+		}()
+		s.treeStands(t, sandbox, "300003")
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want the context's error", err)
+		}
+		s.treeGone(t, sandbox, "300003")
 	})
 	t.Run("many at once", func(t *testing.T) {
 		var group sync.WaitGroup
@@ -177,165 +227,11 @@ func testRunCommand(t *testing.T, s *suite) {
 		}
 		group.Wait()
 	})
+	t.Run("secrets stay out of errors", func(t *testing.T) {
+		cmd := sandboxcore.Command{Argv: []string{"no-such-program"}, Env: map[string]string{"TOKEN": "s3cr3t"}, Stdin: []byte("s3cr3t")}
+		if _, err := sandbox.Exec(s.context(t), cmd); err == nil || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("readiness", func(t *testing.T) { s.readiness(t) })
-}
-
-// readiness is of creation, and needs commands.
-func (s *suite) readiness(t *testing.T) {
-	failing := map[string]struct {
-		change func(*sandboxcore.Spec)
-		kind   sandboxcore.ErrorKind
-		says   []string
-	}{
-		"main process dies at once": {func(p *sandboxcore.Spec) { p.Command = s.sh("echo boom >&2; exit 3").Argv }, sandboxcore.KindExecution, []string{"exit code 3", "boom"}},
-		"main process dies soon":    {func(p *sandboxcore.Spec) { p.Command = s.sh("sleep 1; exit 4").Argv }, sandboxcore.KindExecution, []string{"exit code 4"}},
-		"main process is missing":   {func(p *sandboxcore.Spec) { p.Command = []string{"no-such-program"} }, sandboxcore.KindExecution, []string{"exit code 127", "no-such-program"}},
-		"main process dies while probed": {func(p *sandboxcore.Spec) {
-			p.Command = s.sh("sleep 1; exit 5").Argv
-			p.Readiness.Exec = sandboxcore.TupleOf("false")
-		}, sandboxcore.KindExecution, []string{"exit code 5"}},
-		"exec probe never passes": {func(p *sandboxcore.Spec) {
-			p.Readiness = sandboxcore.Readiness{Exec: sandboxcore.TupleOf(s.sh("echo not yet; exit 9").Argv...), Timeout: time.Second}
-		}, sandboxcore.KindTimeout, []string{"exit code 9", "not yet"}},
-		"tcp probe never passes": {func(p *sandboxcore.Spec) {
-			p.Readiness = sandboxcore.Readiness{TCPPort: sandboxcore.Some(8080), Timeout: time.Second}
-		}, sandboxcore.KindTimeout, []string{"refused"}},
-		"probe is missing": {func(p *sandboxcore.Spec) {
-			p.Readiness = sandboxcore.Readiness{Exec: sandboxcore.TupleOf("no-such-probe"), Timeout: time.Minute}
-		}, sandboxcore.KindCannotStart, []string{"no-such-probe"}},
-	}
-	for name, test := range failing {
-		t.Run(name, func(t *testing.T) {
-			spec := s.spec()
-			test.change(&spec)
-			before := s.count(t, s.owner)
-			_, err := sandboxcore.Create(s.context(t), s.backend, spec, func(sandboxcore.Warning) {})
-			if !sandboxcore.Is(err, test.kind) {
-				t.Fatalf("%v, want %s", err, test.kind)
-			}
-			for _, word := range test.says {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("%q doesn't say %q", err, word)
-				}
-			}
-			if n := s.count(t, s.owner); n != before {
-				t.Errorf("%d sandboxes are left", n-before)
-			}
-		})
-	}
-	t.Run("passes", func(t *testing.T) {
-		spec := s.spec()
-		spec.Command = s.sh("sleep 1; touch /tmp/ready; sleep 1000").Argv
-		spec.Readiness.Exec = sandboxcore.TupleOf("test", "-f", "/tmp/ready")
-		sandbox := s.create(t, spec)
-		if _, err := sandbox.Files().Stat(s.context(t), "/tmp/ready"); err != nil {
-			t.Errorf("created before it was ready: %v", err)
-		}
-	})
-}
-
-func testStreaming(t *testing.T, s *suite) {
-	sandbox := s.create(t, s.spec())
-	stream := func(t *testing.T, cmd sandboxcore.Command) sandboxcore.Process {
-		t.Helper()
-		p, err := sandbox.Stream(s.context(t), cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := p.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-		return p
-	}
-	t.Run("chunks are tagged and in order", func(t *testing.T) {
-		p := stream(t, s.sh("for i in 1 2 3 4 5; do echo o$i; echo e$i >&2; done; exit 6"))
-		var out, errOut strings.Builder
-		for chunk, err := range p.Chunks() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if chunk.Stream == sandboxcore.Stdout {
-				out.Write(chunk.Data)
-			} else {
-				errOut.Write(chunk.Data)
-			}
-		}
-		if out.String() != "o1\no2\no3\no4\no5\n" || errOut.String() != "e1\ne2\ne3\ne4\ne5\n" {
-			t.Errorf("stdout %q, stderr %q", out.String(), errOut.String())
-		}
-		for range 2 {
-			result, err := p.Wait(s.context(t))
-			if err != nil || result.ExitCode != 6 || !result.Streamed || result.Stdout != "" || result.Stderr != "" {
-				t.Errorf("%+v, %v", result, err)
-			}
-		}
-	})
-	t.Run("chunks come before the end", func(t *testing.T) {
-		p := stream(t, s.sh("echo first; sleep 30000"))
-		for chunk, err := range p.Chunks() {
-			if err != nil || string(chunk.Data) != "first\n" {
-				t.Errorf("%q, %v", chunk.Data, err)
-			}
-			break
-		}
-	})
-	t.Run("wait drops what nobody read", func(t *testing.T) {
-		p := stream(t, s.sh("head -c 5000000 /dev/zero; exit 2"))
-		result, err := p.Wait(s.context(t))
-		if err != nil || result.ExitCode != 2 || !result.Streamed || result.Stdout != "" {
-			t.Errorf("%+v, %v", result, err)
-		}
-	})
-	ownError := errors.New("own error")
-	for name, end := range map[string]func(cancel context.CancelFunc) error{
-		"return": func(context.CancelFunc) error { return nil },
-		"error":  func(context.CancelFunc) error { return ownError },
-		"panic":  func(context.CancelFunc) error { panic("own panic") },
-		"cancel": func(cancel context.CancelFunc) error { cancel(); return nil },
-	} {
-		t.Run("the scope ends the process on "+name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(s.context(t))
-			defer cancel()
-			func() {
-				defer func() {
-					if p := recover(); (p != nil) != (name == "panic") {
-						t.Errorf("panic %v", p)
-					}
-				}()
-				err := sandboxcore.WithProcess(ctx, sandbox, s.sh(tree("3")), func(_ context.Context, p sandboxcore.Process) error {
-					for chunk, err := range p.Chunks() {
-						if err != nil || string(chunk.Data) != "up\n" {
-							t.Errorf("%q, %v", chunk.Data, err)
-						}
-						break // early
-					}
-					return end(cancel)
-				})
-				if errors.Is(err, ownError) != (name == "error") {
-					t.Errorf("error %v", err)
-				}
-			}()
-			s.gone(t, sandbox, "sleep 300003")
-		})
-	}
-	t.Run("a killed sandbox ends the stream with an error", func(t *testing.T) {
-		doomed := s.create(t, s.spec())
-		p, err := doomed.Stream(s.context(t), s.sh("echo up; sleep 30000"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var last error
-		for _, err := range p.Chunks() {
-			if last = err; err == nil {
-				if err := doomed.Kill(s.context(t)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if last == nil {
-			t.Error("the stream was cut, and ended as if the command had")
-		}
-	})
 }

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
 )
@@ -48,6 +49,9 @@ func testFilesystem(t *testing.T, s *suite) {
 	if got, err := files.Read(ctx, folder+"/plain"); err != nil || string(got) != "longer than before" {
 		t.Errorf("replaced: %q, %v", got, err)
 	}
+	if info, err := files.Stat(ctx, folder+"/plain"); err != nil || info.Mode != 0o600 {
+		t.Errorf("replaced: %+v, %v, want the new mode", info, err)
+	}
 	must(files.Mkdir(ctx, folder+"/sub/sub"))
 	found, err := files.List(ctx, folder)
 	must(err)
@@ -57,6 +61,19 @@ func testFilesystem(t *testing.T, s *suite) {
 	if i := slices.IndexFunc(found, func(f sandboxcore.FileInfo) bool { return f.Path == folder+"/sub" }); i < 0 || !found[i].IsDir {
 		t.Errorf("no folder in %v", found)
 	}
+	for name, content := range contents {
+		want := sandboxcore.FileInfo{Path: folder + "/" + name, Size: int64(len(content)), Mode: 0o640}
+		if name == "plain" {
+			want.Size, want.Mode = int64(len("longer than before")), 0o600
+		}
+		if !slices.Contains(found, want) {
+			t.Errorf("no %+v in %+v", want, found)
+		}
+	}
+	if info, err := files.Stat(ctx, folder+"/sub"); err != nil || !info.IsDir {
+		t.Errorf("stat of a folder: %+v, %v", info, err)
+	}
+	must(files.Write(ctx, folder+"/sub/sub/f", nil, 0o600))
 	must(files.Remove(ctx, folder+"/plain"))
 	must(files.Remove(ctx, folder+"/sub"))
 	_, readErr := files.Read(ctx, folder+"/plain")
@@ -76,6 +93,41 @@ func testFilesystem(t *testing.T, s *suite) {
 	if err := files.Write(ctx, "relative", nil, 0o600); !sandboxcore.Is(err, sandboxcore.KindConfiguration) {
 		t.Errorf("relative path: %v, want ConfigurationError", err)
 	}
+	testAtomicWrite(t, s, files, folder+"/atomic")
+}
+
+// testAtomicWrite: who reads while a file is replaced sees the old or the new content.
+func testAtomicWrite(t *testing.T, s *suite, files sandboxcore.FileSystem, name string) {
+	ctx := s.context(t)
+	a, b := bytes.Repeat([]byte("a"), 1<<20), bytes.Repeat([]byte("b"), 2<<20)
+	if err := files.Write(ctx, name, a, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for start, i := time.Now(), 0; i < 100 && time.Since(start) < 2*time.Second; i++ {
+			for _, content := range [][]byte{b, a} {
+				if err := files.Write(ctx, name, content, 0o600); err != nil {
+					t.Errorf("write: %v", err)
+					return
+				}
+			}
+		}
+	}()
+	for reading := true; reading; {
+		select {
+		case <-done:
+			reading = false
+		default:
+		}
+		got, err := files.Read(ctx, name)
+		if err != nil || !bytes.Equal(got, a) && !bytes.Equal(got, b) {
+			t.Errorf("neither the old nor the new content: %d bytes, %v", len(got), err)
+			break
+		}
+	}
+	<-done
 }
 
 func testUploadDownload(t *testing.T, s *suite) {
@@ -90,6 +142,12 @@ func testUploadDownload(t *testing.T, s *suite) {
 	got := sha256.New()
 	if err := files.Download(ctx, "/upload", got); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := files.Stat(ctx, "/upload"); err != nil || info != (sandboxcore.FileInfo{Path: "/upload", Size: size, Mode: 0o600}) {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if err := files.Download(ctx, "/none", io.Discard); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+		t.Errorf("download of a missing file: %v, want NotFound", err)
 	}
 	if !bytes.Equal(got.Sum(nil), sent.Sum(nil)) {
 		t.Error("what came back isn't what was sent")

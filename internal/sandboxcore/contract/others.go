@@ -15,6 +15,10 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		t.Run(string(egress), func(t *testing.T) {
 			spec := s.spec()
 			spec.Network.Egress = egress
+			resolved, err := s.backend.Resolve(s.context(t), spec)
+			if err != nil || resolved.Network != spec.Network {
+				t.Fatalf("resolved %+v, %v", resolved.Network, err)
+			}
 			sandbox := s.create(t, spec)
 			info := sandbox.Info()
 			if info.Network != spec.Network || info.Enforcement.Egress == "" || info.Enforcement.Egress == sandboxcore.EnforcementNone {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -29,6 +31,7 @@ import (
 // engine is what this package needs of an engine's client.
 type engine interface {
 	Close() error
+	ClientVersion() string
 	DaemonHost() string
 	Info(ctx context.Context) (system.Info, error)
 
@@ -71,17 +74,47 @@ type connection struct {
 	egress sync.Mutex
 }
 
-// connectTimeout bounds the first contact, so that a dead address is an error and not a hang.
-const connectTimeout = 20 * time.Second
+const (
+	// connectTimeout bounds the first contact, so that a dead address is an error and not a hang.
+	connectTimeout = 20 * time.Second
+	// minAPI is the API of engine 20.10.
+	minAPI = "1.41"
+)
 
-// connect returns the connection, made on first use. A failure isn't remembered.
+// connect returns the connection, made on first use. A failure isn't remembered, but
+// shared by all who wait for the same attempt: a dead address costs its timeout once,
+// not once for each sandbox.
 func (b *Backend) connect(ctx context.Context) (*connection, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.conn != nil {
-		return b.conn, nil
+	conn := b.conn
+	b.mu.Unlock()
+	if conn != nil {
+		return conn, nil
 	}
-	options, err := clientOptions(b.host)
+	attempt := b.dialing.DoChan("", func() (any, error) {
+		// Who came first may give up; those who wait with it have not.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+		defer cancel()
+		conn, err := dial(ctx, b.host)
+		if err != nil {
+			return nil, err
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.conn = conn
+		return conn, nil
+	})
+	select {
+	case done := <-attempt:
+		conn, _ := done.Val.(*connection) // nil with an error
+		return conn, done.Err
+	case <-ctx.Done():
+		return nil, failed(context.Cause(ctx), "connecting to the engine")
+	}
+}
+
+func dial(ctx context.Context, host string) (*connection, error) {
+	options, err := clientOptions(host)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +122,6 @@ func (b *Backend) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, &sandboxcore.Error{Kind: sandboxcore.KindConfiguration, Field: "docker.host", Reason: "the engine's address can't be used", Remedy: "Write it like \"unix:///var/run/docker.sock\".", Err: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
 	info, err := api.Info(ctx)
 	if err != nil {
 		_ = api.Close()
@@ -99,8 +130,14 @@ func (b *Backend) connect(ctx context.Context) (*connection, error) {
 			Remedy: "Start the engine, or name another one in the provider's docker.host, in DOCKER_HOST or in the Docker CLI's context.",
 		}
 	}
-	b.conn = &connection{api: api, info: info}
-	return b.conn, nil
+	if version := api.ClientVersion(); versions.LessThan(version, minAPI) {
+		_ = api.Close()
+		return nil, &sandboxcore.Error{
+			Kind: sandboxcore.KindConfiguration, Field: "docker.host", Remedy: "Use Docker Engine 20.10 or later.",
+			Reason: fmt.Sprintf("the engine at %s speaks API %s, and %s is needed", api.DaemonHost(), version, minAPI),
+		}
+	}
+	return &connection{api: api, info: info}, nil
 }
 
 // clientOptions finds the engine: the configuration, the environment, the CLI's
@@ -108,9 +145,9 @@ func (b *Backend) connect(ctx context.Context) (*connection, error) {
 func clientOptions(host string) ([]client.Opt, error) {
 	switch {
 	case host != "":
-		return []client.Opt{client.WithTLSClientConfigFromEnv(), client.WithHost(host)}, nil
+		return hostOptions(host)
 	case os.Getenv(client.EnvOverrideHost) != "":
-		return []client.Opt{client.FromEnv}, nil
+		return hostOptions(os.Getenv(client.EnvOverrideHost))
 	}
 	name := os.Getenv("DOCKER_CONTEXT")
 	if name == "" {
@@ -128,6 +165,14 @@ func clientOptions(host string) ([]client.Opt, error) {
 		}
 	}
 	return options, nil
+}
+
+// hostOptions takes certificates and API version from the environment, like the CLI.
+func hostOptions(host string) ([]client.Opt, error) {
+	if strings.HasPrefix(host, "ssh://") { // which the client itself doesn't know
+		return (&clicontext.Endpoint{EndpointMeta: clicontext.EndpointMeta{Host: host}}).ClientOpts()
+	}
+	return []client.Opt{client.WithTLSClientConfigFromEnv(), client.WithHost(host), client.WithVersionFromEnv()}, nil
 }
 
 func contextOptions(name string) ([]client.Opt, error) {

@@ -38,7 +38,7 @@ func TestOpeningContactsNothing(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	noError(t, err)
 	defer listener.Close()
-	contacted := make(chan struct{}, 1)
+	contacted := make(chan struct{}, 100)
 	go func() {
 		_ = http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { contacted <- struct{}{} }))
 	}()
@@ -99,7 +99,7 @@ func TestRegistryCredentials(t *testing.T) {
 	for image, want := range map[string]string{"registry.example.org:5000/a/b:1": "u:p", "plain.example.org/x": "a:b", "other.example.org/x": ":"} {
 		named, err := reference.ParseDockerRef(image)
 		noError(t, err)
-		encoded, err := registryAuth(named)
+		encoded, source, err := registryAuth(named)
 		noError(t, err)
 		decoded, err := base64.URLEncoding.DecodeString(encoded)
 		noError(t, err)
@@ -107,6 +107,9 @@ func TestRegistryCredentials(t *testing.T) {
 		noError(t, json.Unmarshal(decoded, &auth))
 		if got := auth.Username + ":" + auth.Password; got != want {
 			t.Errorf("%s: %q, want %q", image, got, want)
+		}
+		if strings.HasPrefix(source, "without") != (want == ":") {
+			t.Errorf("%s: %q", image, source)
 		}
 	}
 	if got, err := os.ReadFile(asked); err != nil || string(got) != "registry.example.org:5000\n" {
@@ -156,24 +159,5 @@ func TestDiskIsRefusedUnlessItHolds(t *testing.T) {
 		if got := diskRefusal(system.Info{Driver: driver}); (got != "") != refused {
 			t.Errorf("%s: %q", driver, got)
 		}
-	}
-}
-
-// Every cap with up to nine decimals is a whole number of billionths, whatever binary
-// fractions make of it; more decimals are refused rather than rounded in silence.
-func TestCPUInBillionths(t *testing.T) {
-	realEngine(t)
-	b := newBackend(t)
-	resolve := func(cpu float64) error {
-		_, err := b.Resolve(t.Context(), sandboxcore.Spec{Resources: sandboxcore.Resources{CPU: sandboxcore.Some(cpu)}})
-		return err
-	}
-	for thousandths := 10; thousandths <= 1000; thousandths++ {
-		if err := resolve(float64(thousandths) / 1000); err != nil {
-			t.Errorf("%d thousandths: %v", thousandths, err)
-		}
-	}
-	if err := resolve(0.12345678912); !sandboxcore.Is(err, sandboxcore.KindConfiguration) {
-		t.Errorf("eleven decimals: %v, want ConfigurationError", err)
 	}
 }

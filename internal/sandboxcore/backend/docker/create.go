@@ -7,11 +7,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/client"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/protocol"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
@@ -22,12 +24,12 @@ import (
 // NET_RAW, MKNOD, SYS_CHROOT, SETPCAP, SETFCAP and AUDIT_WRITE too.
 var keptCapabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE"}
 
-// requestTimeout bounds one request whose answer must not be missed.
-const requestTimeout = 2 * time.Minute
-
-// networkAttempts bounds the retries while others make and remove the shared network;
-// all of them together wait about two seconds.
-const networkAttempts = 8
+const (
+	// requestTimeout bounds one request whose answer must not be missed.
+	requestTimeout = 2 * time.Minute
+	// cleanupTimeout bounds what takes things back, also when the caller's own context is over.
+	cleanupTimeout = 30 * time.Second
+)
 
 // Create makes and starts a container.
 func (b *Backend) Create(ctx context.Context, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
@@ -41,18 +43,20 @@ func (b *Backend) Create(ctx context.Context, spec sandboxcore.Spec, resolved sa
 	for attempt := 0; ; attempt++ {
 		s, err := conn.create(ctx, spec, resolved)
 		// The shared network goes with its last sandbox, which may have been this moment.
-		if err == nil || attempt == networkAttempts || resolved.Network.Egress != sandboxcore.EgressAllow || !isNetworkInFlux(err) {
+		if err == nil || attempt == 3 || resolved.Network.Egress != sandboxcore.EgressAllow || !isMissingNetwork(err) {
 			return s, err
-		}
-		select {
-		case <-time.After(time.Duration(attempt) * 50 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, failed(ctx.Err(), "creating the container")
 		}
 	}
 }
 
 func (c *connection) create(ctx context.Context, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (_ sandboxcore.Sandbox, err error) {
+	if resolved.Network.Egress == sandboxcore.EgressAllow {
+		defer func() {
+			if err != nil {
+				c.removeEgress(ctx)
+			}
+		}()
+	}
 	config, host, err := c.containerConfig(ctx, spec, resolved)
 	if err != nil {
 		return nil, err
@@ -64,9 +68,6 @@ func (c *connection) create(ctx context.Context, spec sandboxcore.Spec, resolved
 	defer func() {
 		if err != nil {
 			c.remove(ctx, made.ID)
-			if resolved.Network.Egress == sandboxcore.EgressAllow {
-				c.removeEgress(ctx)
-			}
 		}
 	}()
 	for _, warning := range made.Warnings {
@@ -92,8 +93,9 @@ func (c *connection) createContainer(ctx context.Context, config *container.Conf
 	case err == nil && ctx.Err() != nil:
 		c.remove(ctx, made.ID)
 		return made, ctx.Err()
-	case err != nil && !isNotFound(err):
-		// The answer may have been lost on the way. The name is this attempt's alone.
+	case client.IsErrConnectionFailed(err), errors.Is(err, context.DeadlineExceeded):
+		// The answer was lost on the way, but the engine may have done it. Nobody else
+		// has this name: had anybody, the answer would be a conflict.
 		c.remove(ctx, name)
 	}
 	return made, err
@@ -132,7 +134,7 @@ func (c *connection) containerConfig(ctx context.Context, spec sandboxcore.Spec,
 			return nil, nil, err
 		}
 	}
-	pids := int64(pidsLimit)
+	pids, noInit := int64(pidsLimit), false
 	memory := resolved.Resources.MemoryMB.Or(0) << 20
 	host := &container.HostConfig{
 		NetworkMode:   container.NetworkMode(networkMode),
@@ -145,8 +147,9 @@ func (c *connection) containerConfig(ctx context.Context, spec sandboxcore.Spec,
 		Resources: container.Resources{
 			// Without a swap limit the engine would allow as much swap again.
 			Memory: memory, MemorySwap: memory,
-			NanoCPUs: int64(nanoCPUs(resolved.Resources.CPU.Or(0))), PidsLimit: &pids,
+			NanoCPUs: nanoCPUs(resolved.Resources.CPU.Or(0)), PidsLimit: &pids,
 		},
+		Init: &noInit, // the guest is PID 1, whatever the engine's default is
 		Mounts: []mount.Mount{{
 			Type: mount.TypeVolume, Source: guest, Target: protocol.Dir, ReadOnly: true,
 			VolumeOptions: &mount.VolumeOptions{NoCopy: true},

@@ -8,6 +8,8 @@ package docker
 import (
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
 )
 
@@ -18,8 +20,9 @@ const Name = "docker"
 type Backend struct {
 	host string
 
-	mu   sync.Mutex
-	conn *connection // nil until the first successful use
+	dialing singleflight.Group
+	mu      sync.Mutex
+	conn    *connection // nil until the first successful use
 }
 
 var _ sandboxcore.ReapableBackend = (*Backend)(nil)

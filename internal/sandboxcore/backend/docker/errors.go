@@ -25,7 +25,7 @@ func failed(err error, what string, args ...any) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		kind = sandboxcore.KindTimeout
-	case client.IsErrConnectionFailed(err):
+	case client.IsErrConnectionFailed(err), errdefs.IsUnavailable(err):
 		kind = sandboxcore.KindBackendUnavailable
 	case errdefs.IsNotFound(err):
 		kind = sandboxcore.KindNotFound

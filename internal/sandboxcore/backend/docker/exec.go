@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/protocol"
@@ -31,7 +32,7 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxcore.Command) (sandboxcor
 	if err != nil {
 		return sandboxcore.ExecResult{}, err
 	}
-	defer p.hangUp()
+	defer p.leave()
 	return sandboxcore.Collect(ctx, p, cmd.MaxOutputBytes)
 }
 
@@ -53,50 +54,80 @@ func (s *sandbox) start(ctx context.Context, cmd sandboxcore.Command) (*process,
 	}, bytes.NewReader(cmd.Stdin), cmd.Timeout)
 }
 
-// dial starts a guest in the sandbox and waits for its hello.
+// dial starts a guest in the sandbox. Whether it came up shows in its first frame.
 func (s *sandbox) dial(ctx context.Context, options container.ExecOptions, stdin io.Reader, timeout time.Duration) (*process, error) {
 	options.AttachStdin, options.AttachStdout, options.AttachStderr = true, true, true
 	made, err := s.conn.api.ContainerExecCreate(ctx, s.info.ID, options)
 	if err != nil {
-		return nil, s.execFailed(err)
+		return nil, s.execFailed(ctx, err)
 	}
 	attached, err := s.conn.api.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
 	if err != nil {
-		return nil, s.execFailed(err)
+		return nil, s.execFailed(ctx, err)
 	}
-	p := &process{
-		sandbox: s, hangUp: attached.Close, timeout: timeout,
-		out: protocol.NewWriter(attached.Conn), window: make(chan struct{}, protocol.StdinWindow), reading: make(chan struct{}, 1), ended: make(chan struct{}),
-	}
-	var demuxed *io.PipeWriter
 	stream, demuxed := io.Pipe()
-	p.in = protocol.NewGuestReader(stream)
+	p := &process{
+		ctx: ctx, sandbox: s, timeout: timeout,
+		// Both ends: cutting the connection alone would leave the demultiplexer writing to nobody.
+		hangUp: func() { attached.Close(); _ = stream.Close() },
+		in:     protocol.NewGuestReader(stream), out: protocol.NewWriter(attached.Conn),
+		window: make(chan struct{}, protocol.StdinWindow), reading: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
 	go func() {
 		_, err := stdcopy.StdCopy(demuxed, &p.engineText, attached.Reader)
 		_ = demuxed.CloseWithError(err) // nil becomes io.EOF
 	}()
-	p.stopWatching = context.AfterFunc(ctx, func() {
-		p.kill()
-		select {
-		case <-p.ended:
-		case <-time.After(killGrace):
-			attached.Close()
-		}
-	})
-	p.ctx = ctx
+	p.stopWatching = p.endWith(ctx)
 	go p.send(stdin)
 	return p, nil
 }
 
-func (s *sandbox) execFailed(err error) error {
+// execFailed says why the engine took no command.
+func (s *sandbox) execFailed(ctx context.Context, err error) error {
 	e := failed(err, "starting a command in sandbox %s", s.info.ID)
-	if sandboxcore.Is(e, sandboxcore.KindNotRunning) {
-		return &sandboxcore.Error{
-			Kind: sandboxcore.KindNotRunning, Reason: fmt.Sprintf("sandbox %s is stopped or paused, so nothing can run in it", s.info.ID),
-			Remedy: "Apply its resource: that starts it again.", Err: err,
-		}
+	switch {
+	case sandboxcore.Is(e, sandboxcore.KindNotRunning):
+		return s.notRunning("stopped or paused")
+	case sandboxcore.Is(e, sandboxcore.KindTimeout), sandboxcore.Is(e, sandboxcore.KindBackendUnavailable), sandboxcore.Is(e, sandboxcore.KindNotFound):
+		return e
+	case isUnknownUser(err.Error()): // newer engines say so here, older ones in the stream
+		return unknownUser(err.Error())
+	}
+	if gone := s.whyGone(ctx); gone != nil {
+		return gone
 	}
 	return e
+}
+
+func (s *sandbox) notRunning(state string) error {
+	return &sandboxcore.Error{
+		Kind: sandboxcore.KindNotRunning, Reason: fmt.Sprintf("sandbox %s is %s, so nothing can run in it", s.info.ID, state),
+		Remedy: "Apply its resource: that starts it again.",
+	}
+}
+
+// whyGone says why nothing runs in the sandbox any more, or nil while it could.
+func (s *sandbox) whyGone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killGrace)
+	defer cancel()
+	inspected, err := s.conn.api.ContainerInspect(ctx, s.info.ID)
+	switch {
+	case isNotFound(err):
+		return sandboxcore.Errorf(sandboxcore.KindNotFound, "sandbox %s is gone", s.info.ID)
+	case client.IsErrConnectionFailed(err):
+		return failed(err, "looking at sandbox %s", s.info.ID)
+	case err == nil && managedState(inspected.State) == sandboxcore.ManagedStopped:
+		return s.notRunning("stopped")
+	}
+	return nil
+}
+
+func isUnknownUser(text string) bool {
+	return strings.Contains(text, "unable to find user") || strings.Contains(text, "unable to find group") || strings.Contains(text, "no matching entries in")
+}
+
+func unknownUser(text string) error {
+	return &sandboxcore.Error{Kind: sandboxcore.KindCannotStart, Field: "user", Reason: text, Remedy: "Name a user that the image has, or a numeric id."}
 }
 
 // process is one execution under the guest.
@@ -141,6 +172,19 @@ func (p *process) send(stdin io.Reader) {
 			return
 		}
 	}
+}
+
+// endWith ends the process when ctx ends: by a request, and if nothing comes of that,
+// by cutting the connection.
+func (p *process) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		go p.kill() // a stuck connection holds it up until it's cut
+		select {
+		case <-p.ended:
+		case <-time.After(killGrace):
+			p.hangUp()
+		}
+	})
 }
 
 func (p *process) kill() { _ = p.out.Write(protocol.Kill, nil) }
@@ -211,7 +255,7 @@ func (p *process) Wait(ctx context.Context) (sandboxcore.ExecResult, error) {
 		return sandboxcore.ExecResult{}, ctx.Err()
 	}
 	defer func() { <-p.reading }()
-	defer context.AfterFunc(ctx, p.kill)()
+	defer p.endWith(ctx)()
 	for {
 		if _, more := p.next(); !more {
 			return p.result, p.err
@@ -226,20 +270,27 @@ func (p *process) Close(ctx context.Context) error {
 		return nil
 	default:
 	}
-	p.kill()
-	cut := context.AfterFunc(ctx, p.hangUp)
-	defer cut()
-	for {
-		select {
-		case <-p.ended: // whoever else reads has seen the end
-			return nil
-		case p.reading <- struct{}{}:
-			for more := true; more; {
-				_, more = p.next()
-			}
-			<-p.reading
-		}
+	defer context.AfterFunc(ctx, p.hangUp)()
+	go p.kill() // a stuck connection holds it up until it's cut
+	select {
+	case <-p.ended: // whoever else reads has seen the end
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case p.reading <- struct{}{}:
 	}
+	defer func() { <-p.reading }()
+	for more := true; more; {
+		_, more = p.next()
+	}
+	return ctx.Err()
+}
+
+// leave ends what still runs, so that nothing waits for it for ever.
+func (p *process) leave() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), killGrace)
+	defer cancel()
+	_ = p.Close(ctx)
 }
 
 func (p *process) terminal(payload []byte) (sandboxcore.ExecResult, error) {
@@ -279,16 +330,12 @@ func (p *process) cut(err error) error {
 	if cause := context.Cause(p.ctx); cause != nil {
 		return sandboxcore.Errorf(sandboxcore.KindTimeout, "the command was killed: %w", cause)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), killGrace)
-	defer cancel()
-	inspected, inspectErr := p.sandbox.conn.api.ContainerInspect(ctx, p.sandbox.info.ID)
+	if gone := p.sandbox.whyGone(p.ctx); gone != nil {
+		return gone
+	}
 	switch {
-	case isNotFound(inspectErr):
-		return sandboxcore.Errorf(sandboxcore.KindNotFound, "sandbox %s is gone", p.sandbox.info.ID)
-	case inspectErr == nil && managedState(inspected.State) == sandboxcore.ManagedStopped:
-		return sandboxcore.Errorf(sandboxcore.KindNotRunning, "sandbox %s stopped while the command ran", p.sandbox.info.ID)
-	case strings.Contains(text, "unable to find user"):
-		return &sandboxcore.Error{Kind: sandboxcore.KindCannotStart, Field: "user", Reason: text, Remedy: "Name a user that the image has, or a numeric id."}
+	case isUnknownUser(text):
+		return unknownUser(text)
 	case text != "":
 		return &sandboxcore.Error{Kind: sandboxcore.KindCannotStart, Field: "command", Reason: "the engine could not start the command: " + text, Remedy: "Check user and the image."}
 	}

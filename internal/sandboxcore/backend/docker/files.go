@@ -32,7 +32,7 @@ func (s *sandbox) operate(ctx context.Context, args []string, stdin io.Reader, t
 	if err != nil {
 		return err
 	}
-	defer p.hangUp()
+	defer p.leave()
 	for chunk, err := range p.Chunks() {
 		if err != nil {
 			return errors.Join(source.err, err)

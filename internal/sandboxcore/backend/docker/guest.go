@@ -91,13 +91,14 @@ func (c *connection) fillGuest(ctx context.Context, guest embedded.Guest, name, 
 		return err
 	}
 	if err := c.runInstaller(ctx, imageID, name); err != nil {
+		c.removeImage(ctx, imageID)
 		return err
 	}
 	c.removeUntaggedGuests(ctx)
 	if _, err := c.api.ImageInspect(ctx, tag); err == nil {
 		// Somebody else was faster; nobody knows this one's image.
-		_, err := c.api.ImageRemove(ctx, imageID, image.RemoveOptions{})
-		return err
+		c.removeImage(ctx, imageID)
+		return nil
 	}
 	return c.api.ImageTag(ctx, imageID, tag)
 }
@@ -145,12 +146,12 @@ func (c *connection) importGuest(ctx context.Context, guest embedded.Guest) (str
 
 func (c *connection) runInstaller(ctx context.Context, imageID, volumeName string) error {
 	const target = "/out"
-	made, err := c.api.ContainerCreate(ctx,
+	made, err := c.createContainer(ctx,
 		&container.Config{Image: imageID, Entrypoint: protocol.InstallArgs(target), Labels: roleLabels(roleGuest)},
 		&container.HostConfig{
 			NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
 			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volumeName, Target: target}},
-		}, nil, nil, "")
+		}, "sandboxio-guest-"+randomHex(4))
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (c *connection) runInstaller(ctx context.Context, imageID, volumeName strin
 
 // remove takes a container away whatever state it's in, also when ctx is over.
 func (c *connection) remove(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if err := c.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil && !isNotFound(err) {
 		sandboxcore.Logger(ctx).WarnContext(ctx, "a container could not be removed", "id", id, "error", err.Error())
@@ -191,6 +192,14 @@ func (c *connection) removeUntaggedGuests(ctx context.Context) {
 		if time.Since(time.Unix(i.Created, 0)) < requestTimeout {
 			continue
 		}
-		_, _ = c.api.ImageRemove(ctx, i.ID, image.RemoveOptions{})
+		c.removeImage(ctx, i.ID)
+	}
+}
+
+func (c *connection) removeImage(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if _, err := c.api.ImageRemove(ctx, id, image.RemoveOptions{}); err != nil && !isNotFound(err) {
+		sandboxcore.Logger(ctx).DebugContext(ctx, "an image of the guest stays for now", "id", id, "reason", err.Error())
 	}
 }

@@ -40,9 +40,11 @@ func (b *Backend) EnsureTemplate(ctx context.Context, t sandboxcore.Template, po
 }
 
 func (c *connection) ensure(ctx context.Context, t sandboxcore.Template, policy sandboxcore.PullPolicy) (sandboxcore.TemplateInfo, error) {
-	if policy != sandboxcore.PullAlways || t.ID != "" {
+	// No registry knows an image by its id.
+	byID := t.ID != "" || isImageID(t.Image)
+	if policy != sandboxcore.PullAlways || byID {
 		info, err := c.lookup(ctx, t)
-		if err == nil || policy == sandboxcore.PullNever || t.ID != "" || !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+		if err == nil || policy == sandboxcore.PullNever || byID || !sandboxcore.Is(err, sandboxcore.KindNotFound) {
 			return info, err
 		}
 	}
@@ -57,7 +59,7 @@ func (c *connection) lookup(ctx context.Context, t sandboxcore.Template) (sandbo
 	ref, field := t.Image, "image"
 	if t.ID != "" {
 		ref, field = t.ID, "template_id"
-		if _, err := digest.Parse(t.ID); err != nil {
+		if !isImageID(t.ID) {
 			return sandboxcore.TemplateInfo{}, sandboxcore.Configurationf(field, "Write the whole image id, \"sha256:\" included, or use image.", "on the docker backend a template id is an image id, and %q is none", t.ID)
 		}
 	} else if _, err := reference.ParseAnyReference(ref); err != nil {
@@ -89,13 +91,18 @@ func (c *connection) lookup(ctx context.Context, t sandboxcore.Template) (sandbo
 	return info, nil
 }
 
+func isImageID(ref string) bool {
+	_, err := digest.Parse(ref)
+	return err == nil
+}
+
 // pull fetches an image with the credentials that the Docker CLI would use.
 func (c *connection) pull(ctx context.Context, ref string) error {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {
 		return sandboxcore.Configurationf("image", "Write it like \"debian:bookworm-slim\".", "%q is not an image reference that a registry knows", ref)
 	}
-	auth, err := registryAuth(named)
+	auth, source, err := registryAuth(named)
 	if err != nil {
 		return err
 	}
@@ -103,7 +110,7 @@ func (c *connection) pull(ctx context.Context, ref string) error {
 	log.InfoContext(ctx, "pulling image")
 	stream, err := c.api.ImagePull(ctx, named.String(), image.PullOptions{RegistryAuth: auth})
 	if err != nil {
-		return pullFailed(err, named)
+		return pullFailed(err, named, source)
 	}
 	defer stream.Close()
 	for decoder := json.NewDecoder(stream); ; {
@@ -112,35 +119,44 @@ func (c *connection) pull(ctx context.Context, ref string) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return pullFailed(err, named)
+			return pullFailed(err, named, source)
 		case message.Error != "":
-			return pullFailed(errors.New(message.Error), named)
+			return pullFailed(errors.New(message.Error), named, source)
 		case !strings.HasSuffix(message.Status, "ing"): // not each step of a bar
 			log.InfoContext(ctx, "pulling image", "layer", message.ID, "status", message.Status)
 		}
 	}
 }
 
-func pullFailed(err error, named reference.Named) error {
+func pullFailed(err error, named reference.Named, credentials string) error {
+	e := failed(err, "pulling image %s", reference.FamiliarString(named))
+	if sandboxcore.Is(e, sandboxcore.KindTimeout) || sandboxcore.Is(e, sandboxcore.KindBackendUnavailable) {
+		return e
+	}
 	return &sandboxcore.Error{
 		Kind: sandboxcore.KindNotFound, Field: "image", Err: err,
-		Reason: fmt.Sprintf("the engine doesn't have image %q and couldn't pull it from %s", reference.FamiliarString(named), reference.Domain(named)),
+		Reason: fmt.Sprintf("the engine doesn't have image %q and couldn't pull it from %s %s", reference.FamiliarString(named), reference.Domain(named), credentials),
 		Remedy: "Check the name, the network of the engine's host, and `docker login` for that registry; or load the image into the engine.",
 	}
 }
 
 // registryAuth resolves credentials as the Docker CLI does: its configuration file,
-// credential stores and helpers.
-func registryAuth(named reference.Named) (string, error) {
+// credential stores and helpers. source says in words where they come from.
+func registryAuth(named reference.Named) (encoded, source string, err error) {
 	key := credentialKey(reference.Domain(named))
 	auth, err := config.LoadDefaultConfigFile(io.Discard).GetAuthConfig(key)
 	if err != nil {
-		return "", &sandboxcore.Error{
+		return "", "", &sandboxcore.Error{
 			Kind: sandboxcore.KindConfiguration, Field: "image", Err: err,
 			Reason: fmt.Sprintf("the Docker CLI's credentials for %s can't be read", key), Remedy: "Check the credential helper in the Docker CLI's config.json.",
 		}
 	}
-	return registrytypes.EncodeAuthConfig(registrytypes.AuthConfig(auth))
+	source = fmt.Sprintf("with the Docker CLI's credentials for %s", key)
+	if auth.Username == "" && auth.Auth == "" && auth.IdentityToken == "" && auth.RegistryToken == "" {
+		source = fmt.Sprintf("without credentials: the Docker CLI has none for %s", key)
+	}
+	encoded, err = registrytypes.EncodeAuthConfig(registrytypes.AuthConfig(auth))
+	return encoded, source, err
 }
 
 // credentialKey is the name under which the Docker CLI keeps a registry's

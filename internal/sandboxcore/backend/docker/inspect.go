@@ -67,11 +67,12 @@ func (c *connection) describe(inspected container.InspectResponse) (sandboxcore.
 	info := sandboxcore.Info{
 		ID: inspected.ID, Name: labels[labelName], Owner: labels[labelOwner], State: managedState(inspected.State),
 		Template: sandboxcore.Template{Image: was.Image, ID: was.TemplateID}, TemplateID: inspected.Image,
-		Isolation: c.tierOf(inspected.HostConfig.Runtime), Resources: resourcesOf(inspected.HostConfig), Network: network,
+		Isolation: c.tierOf(inspected.HostConfig.Runtime), Resources: c.resourcesOf(inspected.HostConfig), Network: network,
 		Enforcement: offer.Enforcement, Command: inspected.Config.Cmd,
 		Env: map[string]string{}, Labels: userLabels(labels, was.Labels),
 		Readiness: was.readiness(), TTL: was.TTL, Options: was.Options,
 	}
+	info.Enforcement.Pids = c.pidsEnforcement(pidsOf(inspected.HostConfig))
 	info.Enforcement.Egress = offer.EgressEnforcement[network.Egress]
 	if !info.Resources.DiskMB.IsSet() {
 		info.Enforcement.Disk = sandboxcore.EnforcementNone
@@ -118,11 +119,12 @@ func (c *connection) tierOf(runtime string) sandboxcore.IsolationTier {
 	return sandboxcore.TierUnknown
 }
 
-func resourcesOf(host *container.HostConfig) (r sandboxcore.Resources) {
+func (c *connection) resourcesOf(host *container.HostConfig) (r sandboxcore.Resources) {
 	if host.NanoCPUs > 0 {
-		r.CPU = sandboxcore.Some(float64(host.NanoCPUs) / 1e9)
+		r.CPU = sandboxcore.Some(cores(host.NanoCPUs))
 	}
-	if host.Memory > 0 {
+	// With swap on top there is no cap of this size, so somebody's change shows.
+	if host.Memory > 0 && (host.MemorySwap == host.Memory || !c.info.SwapLimit) {
 		r.MemoryMB = sandboxcore.Some(host.Memory >> 20)
 	}
 	var disk int64
@@ -130,6 +132,13 @@ func resourcesOf(host *container.HostConfig) (r sandboxcore.Resources) {
 		r.DiskMB = sandboxcore.Some(disk)
 	}
 	return r
+}
+
+func pidsOf(host *container.HostConfig) int64 {
+	if host.PidsLimit == nil {
+		return 0
+	}
+	return *host.PidsLimit
 }
 
 // networkOf says what the container is really attached to.

@@ -42,8 +42,8 @@ func (b *Backend) Resolve(ctx context.Context, spec sandboxcore.Spec) (sandboxco
 	if err != nil {
 		return sandboxcore.Resolved{}, err
 	}
-	if _, err := embedded.For(conn.info.Architecture); err != nil {
-		return sandboxcore.Resolved{}, sandboxcore.Errorf(sandboxcore.KindConfiguration, "the engine at %s can't run sandboxes: %w", conn.api.DaemonHost(), err)
+	if err := conn.runsSandboxes(); err != nil {
+		return sandboxcore.Resolved{}, err
 	}
 	offer := conn.offer()
 	if !spec.Template.IsZero() {
@@ -53,14 +53,29 @@ func (b *Backend) Resolve(ctx context.Context, spec sandboxcore.Spec) (sandboxco
 			return sandboxcore.Resolved{}, err
 		}
 	}
-	if cpu, ok := spec.Resources.CPU.Get(); ok && nanoCPUs(cpu)/1e9 != cpu {
+	if cpu, ok := spec.Resources.CPU.Get(); ok && cores(nanoCPUs(cpu)) != cpu {
 		return sandboxcore.Resolved{}, sandboxcore.Configurationf("resources.cpu", "Write at most nine decimals.", "the engine counts cpu in billionths of a core, and %v isn't a whole number of them", cpu)
 	}
 	return sandboxcore.Admit(spec, offer)
 }
 
-// nanoCPUs is the whole number of billionths of a core.
-func nanoCPUs(cpu float64) float64 { return math.Round(cpu * 1e9) }
+// nanoCPUs and cores convert to the engine's unit, billionths of a core, and back.
+func nanoCPUs(cores float64) int64 { return int64(math.Round(cores * 1e9)) }
+func cores(nanoCPUs int64) float64 { return float64(nanoCPUs) / 1e9 }
+
+// runsSandboxes says why no sandbox at all can run on this engine.
+func (c *connection) runsSandboxes() error {
+	refuse := func(reason string) error {
+		return sandboxcore.Configurationf("backend", "Use an engine of Linux containers on amd64 or arm64.", "the engine at %s can't run sandboxes: %s", c.api.DaemonHost(), reason)
+	}
+	if c.info.OSType != "linux" {
+		return refuse(fmt.Sprintf("it runs %s containers", c.info.OSType))
+	}
+	if _, err := embedded.For(c.info.Architecture); err != nil {
+		return refuse(err.Error())
+	}
+	return nil
+}
 
 func (c *connection) offer() sandboxcore.Offer {
 	return sandboxcore.Offer{
@@ -79,9 +94,25 @@ func (c *connection) offer() sandboxcore.Offer {
 			sandboxcore.EgressDeny:  "no network interface",
 			sandboxcore.EgressAllow: "shared bridge without traffic between sandboxes",
 		},
-		Enforcement: sandboxcore.Enforcement{CPU: "cgroup", Memory: "cgroup, swap included", Disk: "storage driver quota", Pids: fmt.Sprintf("cgroup, %d", pidsLimit)},
+		Enforcement: sandboxcore.Enforcement{CPU: "cgroup", Memory: c.memoryEnforcement(), Disk: "storage driver quota", Pids: c.pidsEnforcement(pidsLimit)},
 		InPlace:     inPlace,
 	}
+}
+
+// memoryEnforcement is the truth where the kernel doesn't account swap: the engine
+// then drops that part of the cap with no more than a warning.
+func (c *connection) memoryEnforcement() string {
+	if c.info.SwapLimit {
+		return "cgroup, swap included"
+	}
+	return "cgroup, swap not capped"
+}
+
+func (c *connection) pidsEnforcement(limit int64) string {
+	if !c.info.PidsLimit || limit <= 0 {
+		return sandboxcore.EnforcementNone
+	}
+	return fmt.Sprintf("cgroup, %d", limit)
 }
 
 // tiers are those of the runtimes that this version can drive, the default runtime
@@ -89,7 +120,7 @@ func (c *connection) offer() sandboxcore.Offer {
 func tiers(info system.Info) []sandboxcore.TierOffer {
 	var offers []sandboxcore.TierOffer
 	for name, runtime := range info.Runtimes {
-		if isRunc(cmp.Or(runtime.Path, runtime.Type, name)) {
+		if isRunc(cmp.Or(runtime.Path, runtime.Type)) {
 			offers = append(offers, sandboxcore.TierOffer{Tier: sandboxcore.TierContainer, Runtime: name})
 		}
 	}

@@ -32,6 +32,27 @@ func (b *Backend) Kill(ctx context.Context, id string) error {
 }
 
 func (c *connection) kill(ctx context.Context, id string, egress sandboxcore.Egress) error {
+	err := c.removeSandbox(ctx, id)
+	// A busy mount or a dying process can make the engine give up; a little later it succeeds.
+	for attempt := 1; attempt < 4 && sandboxcore.Is(failed(err, ""), sandboxcore.KindBackend); attempt++ {
+		select {
+		case <-time.After(time.Duration(attempt) * 250 * time.Millisecond):
+			err = c.removeSandbox(ctx, id)
+		case <-ctx.Done():
+			return failed(ctx.Err(), "removing sandbox %s", id)
+		}
+	}
+	if err != nil {
+		return failed(err, "removing sandbox %s", id)
+	}
+	if egress == sandboxcore.EgressAllow {
+		c.removeEgress(ctx)
+	}
+	return nil
+}
+
+// removeSandbox removes the container, or waits for whoever is at it already. Gone is no error.
+func (c *connection) removeSandbox(ctx context.Context, id string) error {
 	err := c.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil && strings.Contains(err.Error(), "already in progress") {
 		gone, errs := c.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
@@ -41,13 +62,10 @@ func (c *connection) kill(ctx context.Context, id string, egress sandboxcore.Egr
 		case err = <-errs:
 		}
 	}
-	if err != nil && !isNotFound(err) {
-		return failed(err, "removing sandbox %s", id)
+	if isNotFound(err) {
+		return nil
 	}
-	if egress == sandboxcore.EgressAllow {
-		c.removeEgress(ctx)
-	}
-	return nil
+	return err
 }
 
 // ListManaged lists sandboxes of this engine that sandboxio made, by anyone.

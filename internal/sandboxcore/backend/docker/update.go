@@ -34,13 +34,14 @@ func (b *Backend) Update(ctx context.Context, id string, _ sandboxcore.Spec, res
 }
 
 func (c *connection) setCaps(ctx context.Context, inspected container.InspectResponse, want sandboxcore.Resources) error {
-	if resourcesOf(inspected.HostConfig) == want {
+	pids := int64(pidsLimit)
+	if c.resourcesOf(inspected.HostConfig) == want && pidsOf(inspected.HostConfig) == pids {
 		return nil
 	}
 	memory := want.MemoryMB.Or(0) << 20
 	// Both limits in one call: alone, neither may pass the other.
 	_, err := c.api.ContainerUpdate(ctx, inspected.ID, container.UpdateConfig{Resources: container.Resources{
-		NanoCPUs: int64(nanoCPUs(want.CPU.Or(0))), Memory: memory, MemorySwap: memory,
+		NanoCPUs: nanoCPUs(want.CPU.Or(0)), Memory: memory, MemorySwap: memory, PidsLimit: &pids,
 	}})
 	return failed(err, "changing the caps of sandbox %s", inspected.ID)
 }

@@ -3,14 +3,18 @@
 
 // Package fake is a backend for tests. It executes nothing: it keeps what it was asked
 // for in a folder, so that separate provider processes see the same sandboxes, and it
-// can be told to fail in the ways that real backends do.
+// can be told to fail in the ways that real backends do. The folder holds
+//
+//	sandboxes/<id>/sandbox.json  what was asked for
+//	sandboxes/<id>/files/        the sandbox's files
+//	faults.json                  the armed faults, a list of [Injection]
+//	lock                         held by who changes any of these
 package fake
 
 import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -61,8 +65,20 @@ func Factory() sandboxcore.Factory {
 	}
 }
 
-// New returns the fake over dir.
-func New(dir string) *Backend { return &Backend{dir: dir, now: time.Now} }
+// Option changes a Backend that [New] makes.
+type Option func(*Backend)
+
+// WithClock makes now the clock by which sandboxes are created and expire.
+func WithClock(now func() time.Time) Option { return func(b *Backend) { b.now = now } }
+
+// New returns the fake over dir, which is made when something has to be kept.
+func New(dir string, options ...Option) *Backend {
+	b := &Backend{dir: dir, now: time.Now}
+	for _, option := range options {
+		option(b)
+	}
+	return b
+}
 
 // Name returns "fake".
 func (b *Backend) Name() string { return Name }
@@ -72,7 +88,7 @@ func (b *Backend) Close() error { return nil }
 
 // Resolve admits anything that a plain container backend could honour.
 func (b *Backend) Resolve(_ context.Context, spec sandboxcore.Spec) (sandboxcore.Resolved, error) {
-	if err := b.fault(OpResolve); err != nil {
+	if err := b.before(OpResolve, ""); err != nil {
 		return sandboxcore.Resolved{}, err
 	}
 	return sandboxcore.Admit(spec, b.offer(spec.Template))
@@ -123,34 +139,44 @@ func (b *Backend) EnsureTemplate(ctx context.Context, t sandboxcore.Template, _ 
 
 // Create records a sandbox.
 func (b *Backend) Create(ctx context.Context, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
-	if err := b.fault(OpCreate); err != nil {
+	if err := b.before(OpCreate, ""); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, sandboxcore.Errorf(sandboxcore.KindTimeout, "creating a sandbox: %w", err)
+	if _, err := b.LookupTemplate(ctx, spec.Template); err != nil {
+		return nil, err
 	}
-	now := b.now().UTC().Truncate(time.Second)
-	r := record{ID: newID(), State: sandboxcore.ManagedRunning, CreatedAt: now}
+	r := record{ID: newID(), State: sandboxcore.ManagedRunning, CreatedAt: b.now().UTC().Truncate(time.Second)}
 	r.set(spec, resolved)
-	if err := b.save(r); err != nil {
-		return nil, err
+	if err := errors.Join(b.save(r), cancelled(ctx)); err != nil {
+		return nil, errors.Join(err, b.remove(r.ID))
 	}
-	if b.faultArmed(FaultLostReply, OpCreate) {
-		return nil, sandboxcore.Errorf(sandboxcore.KindBackendUnavailable, "the reply to the creation was lost")
+	if err := b.after(OpCreate, ""); err != nil {
+		return nil, err
 	}
 	return b.handle(r), nil
 }
 
+func cancelled(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return sandboxcore.Errorf(sandboxcore.KindTimeout, "creating a sandbox: %w", err)
+	}
+	return nil
+}
+
 // Get looks at a sandbox by id or name.
 func (b *Backend) Get(_ context.Context, id string) (sandboxcore.Sandbox, error) {
-	if err := b.fault(OpGet); err != nil {
-		return nil, err
-	}
-	r, err := b.find(id)
+	r, err := b.request(OpGet, id)
 	if err != nil {
 		return nil, err
 	}
-	if r.Previous != nil && b.faultArmed(FaultLag, OpGet) {
+	if r.Previous == nil {
+		return b.handle(r), nil
+	}
+	hit, err := b.take(OpGet, r.ID, FaultLag)
+	if err != nil {
+		return nil, err
+	}
+	if hit.Fault != "" {
 		return b.handle(*r.Previous), nil
 	}
 	return b.handle(r), nil
@@ -158,16 +184,18 @@ func (b *Backend) Get(_ context.Context, id string) (sandboxcore.Sandbox, error)
 
 // Update records the new caps, labels and time to live, and that it runs.
 func (b *Backend) Update(_ context.Context, id string, spec sandboxcore.Spec, resolved sandboxcore.Resolved) (sandboxcore.Sandbox, error) {
-	if err := b.fault(OpUpdate); err != nil {
+	r, err := b.request(OpUpdate, id)
+	if err != nil {
 		return nil, err
 	}
-	var updated record
-	err := b.change(id, func(r *record) {
+	updated, err := b.change(r.ID, func(r *record) {
 		r.set(spec, resolved)
 		r.State = sandboxcore.ManagedRunning
-		updated = *r
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := b.after(OpUpdate, r.ID); err != nil {
 		return nil, err
 	}
 	return b.handle(updated), nil
@@ -175,32 +203,60 @@ func (b *Backend) Update(_ context.Context, id string, spec sandboxcore.Spec, re
 
 // Kill forgets a sandbox with its files.
 func (b *Backend) Kill(_ context.Context, id string) error {
-	if err := b.fault(OpKill); err != nil {
-		return err
-	}
-	r, err := b.find(id)
+	r, err := b.request(OpKill, id)
 	if sandboxcore.Is(err, sandboxcore.KindNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(b.folder(r.ID))
+	return b.end(r)
+}
+
+func (b *Backend) end(r record) error {
+	if err := b.remove(r.ID); err != nil {
+		return err
+	}
+	return b.after(OpKill, r.ID)
+}
+
+// request begins an operation on a sandbox, with the faults that are armed for it.
+func (b *Backend) request(op Op, id string) (record, error) {
+	if err := b.before(op, id); err != nil {
+		return record{}, err
+	}
+	r, err := b.find(id)
+	if err != nil {
+		return record{}, err
+	}
+	hit, err := b.take(op, r.ID, FaultExpire)
+	if err != nil {
+		return record{}, err
+	}
+	if hit.Fault != "" {
+		return record{}, errors.Join(notFound(id), b.remove(r.ID))
+	}
+	return r, nil
 }
 
 // Stop and Pause are for tests: what somebody else does to a sandbox.
-func (b *Backend) Stop(id string) error {
-	return b.change(id, func(r *record) { r.State = sandboxcore.ManagedStopped })
-}
+func (b *Backend) Stop(id string) error { return b.put(id, sandboxcore.ManagedStopped) }
 
 // Pause pauses a sandbox.
-func (b *Backend) Pause(id string) error {
-	return b.change(id, func(r *record) { r.State = sandboxcore.ManagedPaused })
+func (b *Backend) Pause(id string) error { return b.put(id, sandboxcore.ManagedPaused) }
+
+func (b *Backend) put(id string, state sandboxcore.ManagedState) error {
+	r, err := b.find(id)
+	if err != nil {
+		return err
+	}
+	_, err = b.change(r.ID, func(r *record) { r.State = state })
+	return err
 }
 
 // ListManaged lists the sandboxes of the folder.
 func (b *Backend) ListManaged(_ context.Context, filter sandboxcore.Filter) ([]sandboxcore.ManagedSandbox, error) {
-	if err := b.fault(OpList); err != nil {
+	if err := b.before(OpList, ""); err != nil {
 		return nil, err
 	}
 	all, err := b.all()
@@ -219,9 +275,9 @@ func (b *Backend) ListManaged(_ context.Context, filter sandboxcore.Filter) ([]s
 	return managed, nil
 }
 
-// Reap ends a sandbox of owner's.
-func (b *Backend) Reap(ctx context.Context, owner, id string) error {
-	r, err := b.find(id)
+// Reap ends a sandbox of owner's; the faults of kill hit it too.
+func (b *Backend) Reap(_ context.Context, owner, id string) error {
+	r, err := b.request(OpKill, id)
 	if sandboxcore.Is(err, sandboxcore.KindNotFound) {
 		return nil
 	}
@@ -231,11 +287,19 @@ func (b *Backend) Reap(ctx context.Context, owner, id string) error {
 	if owner == "" || r.Spec.Owner != owner {
 		return sandboxcore.WrongOwner(id, r.Spec.Owner, owner)
 	}
-	return b.Kill(ctx, id)
+	return b.end(r)
 }
 
-// ReapHelpers has nothing to do: there are no helper objects.
-func (b *Backend) ReapHelpers(context.Context) error { return nil }
+// ReapHelpers removes what is kept of sandboxes whose time is over: nothing else outlives one.
+func (b *Backend) ReapHelpers(context.Context) error {
+	ids, err := b.ids()
+	for _, id := range ids {
+		if r, readErr := b.load(id); readErr == nil && b.isOver(r) {
+			err = errors.Join(err, b.remove(id))
+		}
+	}
+	return err
+}
 
 func notFound(id string) error {
 	return sandboxcore.Errorf(sandboxcore.KindNotFound, "the fake has no sandbox %s", id)

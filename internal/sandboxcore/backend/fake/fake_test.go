@@ -4,8 +4,14 @@
 package fake
 
 import (
+	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +27,16 @@ func TestContract(t *testing.T) {
 		MissingImage: MissingImage,
 		Stop:         func(t *testing.T, id string) { noError(t, b.Stop(id)) },
 		Pause:        func(t *testing.T, id string) { noError(t, b.Pause(id)) },
-		OverLimit:    sandboxcore.Some(65.0),
+		Unreachable: func(t *testing.T) sandboxcore.Backend {
+			b := New(t.TempDir())
+			var faults []Injection
+			for _, op := range []Op{OpResolve, OpCreate, OpGet, OpUpdate, OpKill, OpList} {
+				faults = append(faults, Injection{Op: op, Fault: FaultUnavailable, Always: true})
+			}
+			noError(t, b.Inject(faults...))
+			return b
+		},
+		OverLimit: sandboxcore.Some(65.0),
 	})
 }
 
@@ -73,6 +88,113 @@ func TestFolderIsShared(t *testing.T) {
 	}
 }
 
+// envRequests is how many requests this program makes to the fake in its working folder.
+const envRequests = "FAKE_TEST_REQUESTS"
+
+// TestMain makes this program the other process of TestProcessesShareFaults.
+func TestMain(m *testing.M) {
+	requests, err := strconv.Atoi(os.Getenv(envRequests))
+	if err != nil {
+		os.Exit(m.Run())
+	}
+	refused := 0
+	for range requests {
+		if _, err := New(".").Resolve(context.Background(), spec()); err != nil {
+			refused++
+		}
+	}
+	os.Stdout.WriteString(strconv.Itoa(refused))
+}
+
+// Every fault hits as often as it was armed, whichever processes ask at once.
+func TestProcessesShareFaults(t *testing.T) {
+	const processes, requests, armed = 4, 50, 100
+	b := New(t.TempDir())
+	noError(t, b.Inject(Injection{Op: OpResolve, Fault: FaultRefuse, Times: armed}))
+	self, err := os.Executable()
+	noError(t, err)
+	var group sync.WaitGroup
+	refused := make([]int, processes)
+	for i := range processes {
+		group.Go(func() {
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Dir = b.dir
+			cmd.Env = append(os.Environ(), envRequests+"="+strconv.Itoa(requests))
+			out, err := cmd.Output()
+			if err == nil {
+				refused[i], err = strconv.Atoi(strings.TrimSpace(string(out)))
+			}
+			if err != nil {
+				t.Errorf("%q: %v", out, err)
+			}
+		})
+	}
+	group.Wait()
+	sum := 0
+	for _, n := range refused {
+		sum += n
+	}
+	if sum != armed {
+		t.Errorf("%v: %d of %d requests were refused, want %d", refused, sum, processes*requests, armed)
+	}
+}
+
+// A change is made to the newest state, and a sandbox that was killed meanwhile doesn't come back.
+func TestChangesAtOnce(t *testing.T) {
+	b := New(t.TempDir())
+	for range 20 {
+		sandbox, err := create(t, b)
+		noError(t, err)
+		var group sync.WaitGroup
+		for _, do := range []func(string) error{b.Stop, b.Pause, b.Stop, func(id string) error { return b.Kill(t.Context(), id) }} {
+			group.Go(func() {
+				if err := do(sandbox.ID()); err != nil && !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if _, err := b.Get(t.Context(), sandbox.ID()); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+			t.Errorf("killed: %v, want NotFound", err)
+		}
+	}
+}
+
+func TestLookingMakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	b := New(dir)
+	_, err := b.Resolve(t.Context(), spec())
+	noError(t, err)
+	if _, err := b.Get(t.Context(), "x"); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+		t.Errorf("%v, want NotFound", err)
+	}
+	noError(t, b.Kill(t.Context(), "x"))
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
+}
+
+func TestMissingImage(t *testing.T) {
+	b := New(t.TempDir())
+	s := spec()
+	s.Template.Image = MissingImage
+	if _, err := sandboxcore.Create(t.Context(), b, s, func(sandboxcore.Warning) {}); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+		t.Errorf("%v, want NotFound", err)
+	}
+}
+
+func TestCancelledCreateLeavesNothing(t *testing.T) {
+	b := New(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Create(ctx, spec(), sandboxcore.Resolved{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the context's error", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(b.dir, "sandboxes")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
 func TestFilesStayInside(t *testing.T) {
 	sandbox, err := create(t, New(t.TempDir()))
 	noError(t, err)
@@ -116,6 +238,41 @@ func TestFaults(t *testing.T) {
 			t.Errorf("it was made, so it's found: %v, %v", found, err)
 		}
 	})
+	t.Run("lost reply to a kill", func(t *testing.T) {
+		b := New(t.TempDir())
+		sandbox, err := create(t, b)
+		noError(t, err)
+		noError(t, b.Inject(Injection{Op: OpKill, Fault: FaultLostReply, Times: 1}))
+		if err := sandbox.Kill(t.Context()); !sandboxcore.Is(err, sandboxcore.KindBackendUnavailable) {
+			t.Errorf("%v, want BackendUnavailable", err)
+		}
+		if _, err := b.Get(t.Context(), sandbox.ID()); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+			t.Errorf("it was killed: %v, want NotFound", err)
+		}
+		noError(t, sandbox.Kill(t.Context()))
+	})
+	t.Run("by a file, of one sandbox", func(t *testing.T) {
+		b := New(t.TempDir())
+		hit, err := create(t, b)
+		noError(t, err)
+		spared, err := create(t, b)
+		noError(t, err)
+		noError(t, os.WriteFile(filepath.Join(b.dir, "faults.json"), []byte(`[{"Op": "get", "Fault": "expire", "ID": "`+hit.ID()+`", "Times": 1}]`), 0o600))
+		_, err = b.Get(t.Context(), spared.ID())
+		noError(t, err)
+		for range 2 { // expired stays expired
+			if _, err := b.Get(t.Context(), hit.ID()); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+				t.Errorf("%v, want NotFound", err)
+			}
+		}
+	})
+	t.Run("that can't be read", func(t *testing.T) {
+		b := New(t.TempDir())
+		noError(t, os.WriteFile(filepath.Join(b.dir, "faults.json"), []byte("x"), 0o600))
+		if _, err := create(t, b); err == nil || !strings.Contains(err.Error(), "faults") {
+			t.Errorf("%v, want an error that names the faults", err)
+		}
+	})
 	t.Run("lag", func(t *testing.T) {
 		b := New(t.TempDir())
 		sandbox, err := create(t, b)
@@ -141,19 +298,18 @@ func TestFaults(t *testing.T) {
 	})
 	t.Run("too many requests", func(t *testing.T) {
 		b := New(t.TempDir())
-		noError(t, b.Inject(Injection{Op: OpList, Fault: FaultTooMany, Times: 1}))
+		noError(t, b.Inject(Injection{Op: OpList, Fault: FaultTooMany, Times: 1, RetryAfter: 3 * time.Second}))
 		_, err := b.ListManaged(t.Context(), sandboxcore.Filter{})
 		var e *sandboxcore.Error
-		if !errors.As(err, &e) || e.Kind != sandboxcore.KindTooManyRequests || e.RetryAfter <= 0 {
+		if !errors.As(err, &e) || e.Kind != sandboxcore.KindTooManyRequests || e.RetryAfter != 3*time.Second {
 			t.Errorf("%v, want TooManyRequests with a time to wait", err)
 		}
 	})
 }
 
 func TestTimeToLiveByTheClock(t *testing.T) {
-	b := New(t.TempDir())
 	now := time.Now()
-	b.now = func() time.Time { return now }
+	b := New(t.TempDir(), WithClock(func() time.Time { return now }))
 	s := spec()
 	s.TTL = time.Hour
 	sandbox, err := sandboxcore.Create(t.Context(), b, s, func(sandboxcore.Warning) {})
@@ -164,5 +320,12 @@ func TestTimeToLiveByTheClock(t *testing.T) {
 	now = now.Add(3 * time.Second)
 	if _, err := b.Get(t.Context(), sandbox.ID()); !sandboxcore.Is(err, sandboxcore.KindNotFound) {
 		t.Errorf("%v, want NotFound", err)
+	}
+	if found, err := b.ListManaged(t.Context(), sandboxcore.Filter{}); err != nil || len(found) != 0 {
+		t.Errorf("listed %v, %v", found, err)
+	}
+	noError(t, b.ReapHelpers(t.Context()))
+	if left, err := os.ReadDir(filepath.Join(b.dir, "sandboxes")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }

@@ -4,12 +4,13 @@
 package fake
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/sandboxcore"
@@ -33,38 +34,39 @@ type Fault string
 
 // The faults.
 const (
-	// FaultRefuse: the operation is refused.
+	// FaultRefuse: the operation is refused; nothing is done.
 	FaultRefuse Fault = "refuse"
 	// FaultUnavailable: no answer; nothing is done.
 	FaultUnavailable Fault = "unavailable"
-	// FaultLostReply: the operation is done, and its answer is lost.
-	FaultLostReply Fault = "lost_reply"
-	// FaultLag: Get answers with what was before the last change.
-	FaultLag Fault = "lag"
-	// FaultExpire: the sandbox is gone, as if its time were over.
-	FaultExpire Fault = "expire"
-	// FaultTooMany: too many requests, with a time to wait.
+	// FaultTooMany: too many requests, with a time to wait; nothing is done.
 	FaultTooMany Fault = "too_many_requests"
+	// FaultLostReply: create, update or kill is done, and its answer is lost.
+	FaultLostReply Fault = "lost_reply"
+	// FaultLag: get answers with what was before the last change.
+	FaultLag Fault = "lag"
+	// FaultExpire: the sandbox that get, update or kill asks for is gone, as if its time were over.
+	FaultExpire Fault = "expire"
 )
 
-// Injection arms a fault for the next Times calls of Op; Always overrides Times.
+// Injection arms a fault. The file faults.json in the folder holds a list of them, in
+// which the first that fits hits.
 type Injection struct {
-	Op     Op
-	Fault  Fault
-	Times  int
-	Always bool
+	Op    Op
+	Fault Fault
+	// ID is of the only sandbox that is hit; "": any.
+	ID string `json:",omitempty"`
+	// Times is how many calls are hit; Always overrides it.
+	Times  int  `json:",omitempty"`
+	Always bool `json:",omitempty"`
+	// RetryAfter goes with FaultTooMany; zero: a second.
+	RetryAfter time.Duration `json:",omitempty"`
 }
-
-// faultsMu serialises this process; tests arm faults before they start another one.
-var faultsMu sync.Mutex
 
 func (b *Backend) faultsFile() string { return filepath.Join(b.dir, "faults.json") }
 
 // Inject arms faults, in place of those that were, for every process on the folder.
 func (b *Backend) Inject(faults ...Injection) error {
-	faultsMu.Lock()
-	defer faultsMu.Unlock()
-	return b.writeFaults(faults)
+	return b.locked(func() error { return b.writeFaults(faults) })
 }
 
 func (b *Backend) writeFaults(faults []Injection) error {
@@ -72,49 +74,68 @@ func (b *Backend) writeFaults(faults []Injection) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return err
-	}
-	temp := b.faultsFile() + "." + newID()
-	if err := os.WriteFile(temp, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, b.faultsFile())
+	return replaceFile(b.faultsFile(), content)
 }
 
-// faultArmed says whether this fault hits this call, and counts the hit.
-func (b *Backend) faultArmed(fault Fault, op Op) bool {
-	faultsMu.Lock()
-	defer faultsMu.Unlock()
-	content, err := os.ReadFile(b.faultsFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false
+// take returns the armed fault of one of these kinds that hits this call, and counts
+// the hit. None: its Fault is "".
+func (b *Backend) take(op Op, id string, kinds ...Fault) (hit Injection, err error) {
+	// Without faults nothing is locked: who only looks then makes no file.
+	if _, err := os.Stat(b.faultsFile()); errors.Is(err, fs.ErrNotExist) {
+		return hit, nil
 	}
-	var faults []Injection
-	if err != nil || json.Unmarshal(content, &faults) != nil {
-		return true // a fault that can't be read fails rather than vanishes
-	}
-	for i, f := range faults {
-		if f.Op != op || f.Fault != fault || !f.Always && f.Times <= 0 {
-			continue
+	err = b.locked(func() error {
+		content, err := os.ReadFile(b.faultsFile())
+		if err != nil {
+			return err
+		}
+		var faults []Injection
+		if err := json.Unmarshal(content, &faults); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(faults, func(f Injection) bool {
+			return f.Op == op && slices.Contains(kinds, f.Fault) && (f.ID == "" || f.ID == id) && (f.Always || f.Times > 0)
+		})
+		if i < 0 {
+			return nil
+		}
+		hit = faults[i]
+		if hit.Always {
+			return nil
 		}
 		faults[i].Times--
-		return f.Always || b.writeFaults(faults) == nil
+		return b.writeFaults(faults)
+	})
+	if err != nil { // a fault that can't be read fails rather than vanishes
+		return hit, sandboxcore.Errorf(sandboxcore.KindBackend, "the faults of the fake can't be read: %w", err)
 	}
-	return false
+	return hit, nil
 }
 
-// fault returns the error of an armed fault that stops op before it does anything.
-func (b *Backend) fault(op Op) error {
-	switch {
-	case b.faultArmed(FaultRefuse, op):
+// before returns the error of an armed fault that stops op before it does anything.
+func (b *Backend) before(op Op, id string) error {
+	hit, err := b.take(op, id, FaultRefuse, FaultUnavailable, FaultTooMany)
+	if err != nil {
+		return err
+	}
+	switch hit.Fault {
+	case FaultRefuse:
 		return sandboxcore.Errorf(sandboxcore.KindBackend, "the fake was told to refuse %s", op)
-	case b.faultArmed(FaultUnavailable, op):
+	case FaultUnavailable:
 		return sandboxcore.Errorf(sandboxcore.KindBackendUnavailable, "the fake was told not to answer %s", op)
-	case b.faultArmed(FaultTooMany, op):
+	case FaultTooMany:
 		e := sandboxcore.Errorf(sandboxcore.KindTooManyRequests, "the fake was told to take no more requests")
-		e.RetryAfter = time.Second
+		e.RetryAfter = cmp.Or(hit.RetryAfter, time.Second)
 		return e
 	}
 	return nil
+}
+
+// after returns the error of an armed fault that loses the answer of op.
+func (b *Backend) after(op Op, id string) error {
+	hit, err := b.take(op, id, FaultLostReply)
+	if err == nil && hit.Fault != "" {
+		return sandboxcore.Errorf(sandboxcore.KindBackendUnavailable, "the fake was told to lose the answer of %s", op)
+	}
+	return err
 }

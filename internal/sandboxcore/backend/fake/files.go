@@ -24,6 +24,11 @@ func (f files) in(name string, do func(root *os.Root, name string) error) error 
 	if !path.IsAbs(name) {
 		return sandboxcore.Configurationf("path", "Write it from the root, such as \"/workspace/a.txt\".", "%q is not an absolute path", name)
 	}
+	if r, err := f.s.backend.read(f.s.info.ID); err != nil {
+		return err
+	} else if r.State != sandboxcore.ManagedRunning {
+		return sandboxcore.Errorf(sandboxcore.KindNotRunning, "sandbox %s is %s", f.s.info.ID, r.State)
+	}
 	root, err := os.OpenRoot(filepath.Join(f.s.backend.folder(f.s.info.ID), "files"))
 	if err != nil {
 		return broken(err, "opening the files of sandbox "+f.s.info.ID)

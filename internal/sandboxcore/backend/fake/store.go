@@ -79,22 +79,54 @@ func newID() string {
 	return hex.EncodeToString(b)
 }
 
-// save writes r in one step, so that another process reads the old or the new.
-func (b *Backend) save(r record) error {
-	folder := b.folder(r.ID)
-	if err := os.MkdirAll(filepath.Join(folder, "files"), 0o700); err != nil {
-		return broken(err, "saving a sandbox")
+// locked runs do while no other process, and nobody else in this one, changes anything.
+// It doesn't nest.
+func (b *Backend) locked(do func() error) error {
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return err
 	}
-	content, err := json.Marshal(r)
+	lock, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return broken(err, "saving a sandbox")
+		return err
 	}
-	temp := filepath.Join(folder, newID()+".tmp")
-	if err := os.WriteFile(temp, content, 0o600); err != nil {
-		return broken(err, "saving a sandbox")
+	defer lock.Close() // which unlocks
+	if err := lockFile(lock); err != nil {
+		return err
 	}
-	if err := os.Rename(temp, filepath.Join(folder, "sandbox.json")); err != nil {
-		return broken(err, "saving a sandbox")
+	return do()
+}
+
+// replaceFile writes a file in one step, so that who doesn't lock reads the old or the new.
+func replaceFile(name string, content []byte) error {
+	temp := name + "." + newID()
+	err := os.WriteFile(temp, content, 0o600)
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
+}
+
+func (b *Backend) save(r record) error {
+	content, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(b.folder(r.ID), "files"), 0o700)
+	}
+	if err == nil {
+		err = replaceFile(filepath.Join(b.folder(r.ID), "sandbox.json"), content)
+	}
+	if err != nil {
+		return sandboxcore.Errorf(sandboxcore.KindBackend, "saving a sandbox: %w", err)
+	}
+	return nil
+}
+
+// remove forgets a sandbox. Gone already is no error.
+func (b *Backend) remove(id string) error {
+	if err := b.locked(func() error { return os.RemoveAll(b.folder(id)) }); err != nil {
+		return broken(err, "removing a sandbox")
 	}
 	return nil
 }
@@ -105,55 +137,72 @@ func (b *Backend) find(id string) (record, error) {
 		return record{}, notFound(id)
 	}
 	r, err := b.read(id)
-	if sandboxcore.Is(err, sandboxcore.KindNotFound) {
-		all, listErr := b.all()
-		if listErr != nil {
-			return record{}, listErr
+	if !sandboxcore.Is(err, sandboxcore.KindNotFound) {
+		return r, err
+	}
+	all, err := b.all()
+	if err != nil {
+		return record{}, err
+	}
+	for _, named := range all {
+		if named.Spec.Name == id {
+			return named, nil
 		}
-		for _, named := range all {
-			if named.Spec.Name == id {
-				return named, nil
-			}
-		}
+	}
+	return record{}, notFound(id)
+}
+
+// isOver says whether the time to live is over.
+func (b *Backend) isOver(r record) bool {
+	expires := r.expires()
+	return !expires.IsZero() && !b.now().Before(expires)
+}
+
+// load returns what is kept, also of a sandbox whose time is over.
+func (b *Backend) load(id string) (r record, err error) {
+	content, err := os.ReadFile(filepath.Join(b.folder(id), "sandbox.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, notFound(id)
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &r)
+	}
+	if err != nil {
+		return r, broken(err, "reading a sandbox")
+	}
+	return r, nil
+}
+
+func (b *Backend) read(id string) (record, error) {
+	r, err := b.load(id)
+	if err == nil && b.isOver(r) {
 		return record{}, notFound(id)
 	}
 	return r, err
 }
 
-func (b *Backend) read(id string) (record, error) {
-	content, err := os.ReadFile(filepath.Join(b.folder(id), "sandbox.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return record{}, notFound(id)
+func (b *Backend) ids() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(b.dir, "sandboxes"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, broken(err, "listing sandboxes")
 	}
-	if err != nil {
-		return record{}, broken(err, "reading a sandbox")
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.Name()
 	}
-	var r record
-	if err := json.Unmarshal(content, &r); err != nil {
-		return record{}, broken(err, "reading a sandbox")
-	}
-	if expires := r.expires(); !expires.IsZero() && !b.now().Before(expires) || b.faultArmed(FaultExpire, OpGet) {
-		if err := os.RemoveAll(b.folder(id)); err != nil {
-			return record{}, broken(err, "removing an expired sandbox")
-		}
-		return record{}, notFound(id)
-	}
-	return r, nil
+	return ids, nil
 }
 
 func (b *Backend) all() ([]record, error) {
-	entries, err := os.ReadDir(filepath.Join(b.dir, "sandboxes"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	ids, err := b.ids()
 	if err != nil {
-		return nil, broken(err, "listing sandboxes")
+		return nil, err
 	}
 	var all []record
-	for _, e := range entries {
-		r, err := b.read(e.Name())
+	for _, id := range ids {
+		r, err := b.read(id)
 		if sandboxcore.Is(err, sandboxcore.KindNotFound) {
-			continue // killed meanwhile
+			continue // killed meanwhile, or not yet made
 		}
 		if err != nil {
 			return nil, err
@@ -164,16 +213,18 @@ func (b *Backend) all() ([]record, error) {
 }
 
 // change changes a sandbox, and keeps what it was before.
-func (b *Backend) change(id string, how func(*record)) error {
-	r, err := b.find(id)
-	if err != nil {
-		return err
-	}
-	before := r
-	before.Previous = nil
-	how(&r)
-	r.Previous = &before
-	return b.save(r)
+func (b *Backend) change(id string, how func(*record)) (r record, err error) {
+	err = b.locked(func() error {
+		if r, err = b.read(id); err != nil {
+			return err
+		}
+		before := r
+		before.Previous = nil
+		how(&r)
+		r.Previous = &before
+		return b.save(r)
+	})
+	return r, err
 }
 
 // sandbox is a handle. All that it can do is files.
